@@ -1,0 +1,1 @@
+"""Hardware facts, each with its source."""

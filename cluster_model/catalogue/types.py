@@ -1,0 +1,309 @@
+"""Hardware as the catalogue knows it.
+
+Files keep the field names of NetBox's device-type library; what NetBox has no field for stands under `gpuyard:`.
+Every group of numbers there carries `source:`, and `confirmed: false` where the number was not read in the maker's own text.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Technology = Literal["ethernet", "infiniband"]
+FormFactor = Literal["rj45", "sfp28", "sfp56", "qsfp28", "qsfp56", "qsfp112", "qsfp-dd", "osfp"]
+Network = Literal["compute", "storage", "business", "oob", "bmc", "unused"]
+
+
+class Strict(BaseModel):
+    """Frozen, unknown keys refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Sourced(Strict):
+    """A group of numbers with where they come from."""
+
+    source: Annotated[str, Field(min_length=5)]
+    """Document and section, or the derivation."""
+    confirmed: bool = True
+    """False: not read in the maker's own text; override it in your own catalogue file if it matters."""
+
+
+class Power(Sourced):
+    """Power of a device. `maximum_w` is without optics, never typical."""
+
+    maximum_w: Annotated[float, Field(gt=0)]
+    """Highest draw at the inlet, W, optics not included."""
+    psu_count: Annotated[int, Field(ge=1, le=12)] = 2
+    """Power supplies."""
+    psu_w: Annotated[float, Field(gt=0)] | None = None
+    """Output of one power supply, W; default: one alone carries the device."""
+    psu_minimum: Annotated[int, Field(ge=1, le=12)] | None = None
+    """Supplies without which it does not start."""
+
+
+class Mode(Strict):
+    """A way to run a cage: `count` ports of `speed_gbps` each."""
+
+    count: int
+    speed_gbps: int
+
+
+class CageGroup(Sourced):
+    """Consecutive cages of one kind on a switch. A cage takes one transceiver and runs in one mode."""
+
+    first: Annotated[int, Field(ge=1)] = 1
+    """Number on the front panel of the first cage."""
+    count: Annotated[int, Field(ge=1)] = 1
+    """Cages."""
+    form_factor: FormFactor
+    """Form factor."""
+    lanes: Annotated[int, Field(ge=1, le=16)]
+    """Electrical lanes per cage."""
+    modes: Annotated[list[Annotated[str, Field(pattern=r"^[0-9]+x[0-9]+$")]], Field(min_length=1)]
+    """Modes as COUNTxSPEED_GBPS, e.g. `2x400`; the first is the native one."""
+    first_lane: Annotated[int, Field(ge=0)] | None = None
+    """First lane number of the first cage as SONiC's port_config.ini counts; default: lanes of all cages before it."""
+    max_split: bool = True
+    """False: splitting these cages takes lanes from a neighbour, so only the native mode is used."""
+
+
+class SonicSupport(Sourced):
+    """What SONiC needs to know of a switch."""
+
+    hwsku: str
+    """Hardware SKU: the folder under device/<vendor>/<platform>/."""
+    platform: str
+    """Platform string."""
+    asic: Literal["mellanox", "broadcom", "barefoot", "vs"]
+    """ASIC vendor; some tables are for one of them only."""
+    alias: str = "etp{cage}{letter}"
+    """Port alias: {cage} front-panel number, {sub} 1-based port in the cage, {letter} a, b, … where split."""
+    index_base: int = 1
+    """Index of the first cage."""
+
+
+class Asic(Sourced):
+    """Forwarding chip."""
+
+    name: str
+    """Name."""
+    bandwidth_gbps: int
+    """Sum of all ports, one direction, Gb/s."""
+    mtu_bytes: int = 9216
+    """Largest MTU."""
+    buffer_mb: float | None = None
+    """Shared packet buffer, MB."""
+
+
+class Switch(Strict):
+    """The `gpuyard:` block of a switch."""
+
+    kind: Literal["switch"]
+    technology: Annotated[list[Technology], Field(min_length=1)]
+    """What its ports speak."""
+    power: Power
+    asic: Asic
+    cages: Annotated[list[CageGroup], Field(min_length=1)]
+    management: bool = True
+    """Whether it has an out-of-band port (RJ45)."""
+    sonic: SonicSupport | None = None
+    """Where SONiC runs on it."""
+
+
+class ServerCage(Strict):
+    """A cage of a server: one transceiver, as many ports as list it."""
+
+    number: Annotated[int, Field(ge=1)]
+    form_factor: FormFactor
+    lanes: Annotated[int, Field(ge=1, le=16)]
+
+
+class ServerPort(Strict):
+    """A network port of a server."""
+
+    name: str
+    """Interface name in the OS, e.g. `enp24s0np0`."""
+    cage: int
+    """Cage it lies in."""
+    speed_gbps: int
+    """Highest speed, Gb/s."""
+    speeds_gbps: list[int] = []
+    """Lower speeds it also runs at."""
+    split: list[Annotated[str, Field(pattern=r"^[0-9]+x[0-9]+$")]] = []
+    """Modes that divide this one port, e.g. `2x400` for a twin-plane NIC."""
+    network: Network
+    """Network it serves unless the intent says otherwise."""
+    rail: int | None = None
+    """Rail of a compute port, from 0."""
+    nic: str
+    """NIC model, e.g. `nvidia/connectx-7`."""
+    rdma: str | None = None
+    """RDMA device, e.g. `mlx5_0`."""
+    pci: str | None = None
+    """PCI address, e.g. `0000:18:00.0`."""
+    gpu: int | None = None
+    """GPU under the same PCIe switch, from 0 as nvidia-smi counts."""
+    numa: int | None = None
+    """NUMA node."""
+
+
+class GpuBoard(Sourced):
+    """GPUs of a server."""
+
+    model: str
+    """GPU model, e.g. `nvidia/h100-sxm`."""
+    count: Annotated[int, Field(ge=1, le=72)]
+    """GPUs."""
+    interconnect: Literal["nvswitch", "xgmi", "pcie"] = "pcie"
+    """How the GPUs reach each other."""
+
+
+class PortMap(Sourced):
+    """Ports of a server."""
+
+    technology: Annotated[list[Technology], Field(min_length=1)] = ["ethernet", "infiniband"]
+    """What the compute and storage ports can speak."""
+    cages: list[ServerCage]
+    ports: Annotated[list[ServerPort], Field(min_length=1)]
+
+
+class Drives(Sourced):
+    """Data drives of a storage server."""
+
+    count: int
+    """Drives."""
+    capacity_tb: float
+    """Capacity of one, TB (10^12 bytes)."""
+
+
+class Server(Strict):
+    """The `gpuyard:` block of a server."""
+
+    kind: Literal["server"]
+    power: Power
+    gpus: GpuBoard | None = None
+    drives: Drives | None = None
+    network: PortMap
+    bmc: bool = True
+    """Whether it has a BMC with an RJ45 port of its own."""
+
+
+class PduBlock(Sourced):
+    """The `gpuyard:` block of a PDU."""
+
+    kind: Literal["pdu"]
+    capacity_w: float
+    """What it carries after derating, W."""
+    zero_u: bool = True
+    """Whether it hangs beside the rack units."""
+
+
+class DeviceType(BaseModel):
+    """One device type, NetBox's fields and ours. NetBox fields not used here are allowed and kept out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+    manufacturer: str
+    model: str
+    slug: str
+    u_height: float = 1.0
+    is_full_depth: bool = True
+    part_number: str = ""
+    gpuyard: Annotated[Switch | Server | PduBlock, Field(discriminator="kind")]
+
+
+class Gpu(Sourced):
+    """A GPU model."""
+
+    name: str
+    """Marketing name."""
+    vendor: Literal["nvidia", "amd"]
+    generation: str
+    """Architecture, e.g. `hopper`."""
+    memory_gb: float
+    power_max_w: float
+    """Default and highest power limit."""
+    power_min_w: float
+    """Lowest power limit the driver accepts."""
+
+
+class Nic(Sourced):
+    """A NIC model."""
+
+    name: str
+    speed_gbps: int
+    pcie_gen: int
+    technology: Annotated[list[Technology], Field(min_length=1)]
+
+
+class Transceiver(Sourced):
+    """An optical module: fills one cage, offers `modes`, and meets the same `standard` at the far end."""
+
+    form_factor: FormFactor
+    modes: Annotated[list[Annotated[str, Field(pattern=r"^[0-9]+x[0-9]+$")]], Field(min_length=1)]
+    """Cage modes it can run."""
+    standard: str
+    """Optical standard of one port, e.g. `400g-dr4`; both ends must have the same."""
+    fibre: Literal["mmf", "smf"]
+    reach_m: float
+    power_w: float
+    """Highest draw of the whole module, W."""
+    technology: Annotated[list[Technology], Field(min_length=1)]
+
+
+class CableEnd(Strict):
+    """One end of an attached cable."""
+
+    form_factor: FormFactor
+    mode: Annotated[str, Field(pattern=r"^[0-9]+x[0-9]+$")]
+    """Mode of the cage it fills."""
+
+
+class CableType(Sourced):
+    """A cable with its ends attached: DAC, AOC or twisted pair. Several `b` ends make it a splitter of as many cables."""
+
+    kind: Literal["dac", "aoc", "rj45"]
+    a: CableEnd
+    b: CableEnd
+    reach_m: float
+    power_w: float = 0.0
+    """Draw of one end, W."""
+    technology: Annotated[list[Technology], Field(min_length=1)]
+
+
+class Media(Strict):
+    """All that joins two cages."""
+
+    lengths_m: list[float]
+    """Lengths that fibre and copper are ordered in, ascending."""
+    transceivers: dict[str, Transceiver]
+    cables: dict[str, CableType]
+
+
+class Platform(Strict):
+    """A network operating system: templates/switch/<nos>/platform.yml."""
+
+    name: str
+    """Its name as people say it."""
+    description: str = ""
+    port_native: str
+    """Port name of a cage in its native mode; {cage}, {lane}, {sub0}, {sub1}."""
+    port_split: str
+    """Port name of a split cage's port."""
+    netmiko: str | None = None
+    """netmiko device type."""
+    mtu_bytes: int
+    """Largest MTU it accepts on a routed port."""
+    vrf_name_length: int = 15
+    """Longest VRF name."""
+    rendered: bool = True
+    """Whether main.j2 exists: configs can be rendered."""
+    features: dict[str, bool]
+    """What it can do; the design rules ask here."""
+    default_dscp_lossless: bool = False
+    """Whether the untouched default map already sends DSCP 26 to class 3."""
+    ecn_kb: dict[int, tuple[int, int, int]] = {}
+    """Default ECN thresholds by port speed: min kB, max kB, probability %."""
+    source: str

@@ -1,0 +1,1 @@
+"""Design rules over a plan."""

@@ -1,0 +1,1 @@
+"""The gpuyard command: one file per verb."""

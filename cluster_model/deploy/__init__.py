@@ -1,0 +1,1 @@
+"""Write to gear."""

@@ -1,0 +1,1 @@
+"""What is wanted: the typed description a person writes."""

@@ -1,0 +1,40 @@
+"""The root of an intent."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from cluster_model.intent.base import Model, Name
+from cluster_model.intent.networks import Networks
+from cluster_model.intent.policy import Ceph, Facts, Gpu, Kubernetes, Lossless
+from cluster_model.intent.servers import ServerGroup
+from cluster_model.intent.site import Racks, Site
+
+
+class Cluster(Model):
+    """One GPU cluster: the only file a person writes."""
+
+    name: Name
+    """Name of the cluster; the rendered tree is build/NAME/."""
+    asn_base: Annotated[int, Field(ge=64_512, le=4_294_967_294)] = 4_200_000_000
+    """First AS number; everything is numbered up from here. Four-byte private numbers begin at 4200000000 (RFC 6996)."""
+    site: Site
+    """Where it stands."""
+    racks: Racks
+    """The floor."""
+    servers: Annotated[dict[Name, ServerGroup], Field(min_length=1)]
+    """Server groups by name."""
+    networks: Networks
+    """The networks."""
+    lossless: Lossless = Lossless()
+    """The lossless profile of the RoCE networks."""
+    ceph: Ceph | None = None
+    """Ceph."""
+    kubernetes: Kubernetes | None = None
+    """Kubernetes."""
+    gpu: Gpu = Gpu()
+    """GPU policy."""
+    facts: Facts = Facts()
+    """Serial numbers, MACs and GUIDs."""

@@ -1,0 +1,130 @@
+"""Policies: the lossless profile, Ceph, Kubernetes, GPU power, and the vendors' fact files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cluster_model.intent.base import Model, Name
+
+Dscp = Annotated[int, Field(ge=0, le=63)]
+Priority = Annotated[int, Field(ge=0, le=7)]
+
+
+class Ecn(Model):
+    """WRED/ECN marking on the lossless queue of one port speed."""
+
+    min_kb: Annotated[int, Field(ge=1, le=100_000)]
+    """Queue depth where marking begins, in kB (1000 bytes)."""
+    max_kb: Annotated[int, Field(ge=1, le=100_000)]
+    """Queue depth where marking reaches `probability_percent`, in kB (1000 bytes)."""
+    probability_percent: Annotated[int, Field(ge=1, le=100)] = 100
+    """Chance of marking at `max_kb`."""
+
+
+class Watchdog(Model):
+    """PFC storm watchdog."""
+
+    enabled: bool = True
+    """Off invites a fabric-wide deadlock."""
+    detect_ms: Annotated[int, Field(ge=100, le=5000)] = 400
+    """Pause that counts as a storm."""
+    restore_ms: Annotated[int, Field(ge=100, le=60_000)] = 400
+    """Quiet time before the queue is lossless again."""
+    action: Literal["drop", "forward"] = "drop"
+    """What happens to the queue meanwhile."""
+
+
+class Lossless(Model):
+    """The lossless profile: said once, rendered into every switch and host of the RoCE networks."""
+
+    data_dscp: Dscp = 26
+    """DSCP of RoCE data."""
+    cnp_dscp: Dscp = 48
+    """DSCP of congestion notification packets."""
+    priority: Priority = 3
+    """Priority, traffic class and queue of RoCE data: the only lossless one."""
+    cnp_priority: Priority = 6
+    """Priority, traffic class and queue of CNPs: strict, and lossy."""
+    trust: Literal["dscp"] = "dscp"
+    """What ports classify by. Routed fabrics carry no 802.1p."""
+    pfc_priorities: list[Priority] | None = None
+    """Priorities with PFC; default: `priority` alone."""
+    ecn: dict[Annotated[int, Field(ge=1, le=1600)], Ecn] = {}
+    """Thresholds by port speed in Gb/s; default: those of the platform for that speed."""
+    watchdog: Watchdog = Watchdog()
+    """PFC storm watchdog."""
+    mtu_bytes: Annotated[int, Field(ge=1280, le=9600)] = 9100
+    """MTU of switch ports."""
+    host_mtu_bytes: Annotated[int, Field(ge=1280, le=9600)] = 9000
+    """MTU of host interfaces; RoCE's own 4096 bytes fit."""
+
+
+class CephPool(Model):
+    """One pool: give `replicas` or `erasure`."""
+
+    replicas: Annotated[int, Field(ge=1, le=10)] | None = None
+    """Copies of every object."""
+    erasure: Annotated[str, Field(pattern=r"^[0-9]{1,2}\+[0-9]$")] | None = None
+    """Erasure code as k+m, e.g. `4+2`."""
+    share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Part of the stored data that this pool will hold."""
+
+
+class Ceph(Model):
+    """Ceph on the storage servers."""
+
+    hosts: Name
+    """Server group with the OSDs."""
+    monitors: Name | None = None
+    """Server group with the monitors; default: the control servers, else `hosts`."""
+    monitor_count: Annotated[int, Field(ge=1, le=9)] = 3
+    """Monitors; odd."""
+    failure_domain: Literal["host", "rack", "row"] = "host"
+    """What may fail without losing data: CRUSH's failure domain."""
+    pools: dict[Name, CephPool] = {}
+    """Pools by name."""
+    fill_target: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Raw fill that you plan to run at; checked against the waterline, above which Ceph cannot heal. Default: not checked."""
+    imbalance: Annotated[float, Field(ge=1, le=2)] = 1.1
+    """Fullest OSD over the mean, by which the waterline is lowered."""
+
+
+class Kubernetes(Model):
+    """Kubernetes."""
+
+    control: Name
+    """Server group of the control plane."""
+    workers: Annotated[list[Name], Field(min_length=1)]
+    """Server groups that run pods."""
+    version: Annotated[str, Field(pattern=r"^1\.[0-9]{2}$")] = "1.36"
+    """Minor version."""
+
+
+class GpuPower(Model):
+    """Power policy of GPUs."""
+
+    on_feed_loss: Literal["cap", "always-cap", "shed"] = "cap"
+    """With a feed lost: cap the GPUs at once, run capped always, or accept that servers throttle or drop."""
+
+
+class Gpu(Model):
+    """GPU policy."""
+
+    driver: Annotated[str, Field(pattern=r"^[0-9]{3}$")] = "580"
+    """Driver branch."""
+    power: GpuPower = GpuPower()
+    """Power policy."""
+
+
+class Facts(Model):
+    """CSV files with what the vendor delivers, beside the intent. Columns: docs/facts-csv.md."""
+
+    servers: str | None = None
+    """name, serial, bmc_mac, and mac.PORT or guid.PORT columns."""
+    switches: str | None = None
+    """name, serial, mgmt_mac, guid."""
+    pdus: str | None = None
+    """name, serial, mac."""
+

@@ -1,0 +1,52 @@
+"""Server groups."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cluster_model.intent.base import Hardware, Id, Model, Name, RackName, Reason
+
+Role = Literal["gpu", "storage", "control", "login", "gateway", "fabric-manager"]
+NetworkName = Literal["compute", "storage", "business", "oob"]
+
+
+class Placement(Model):
+    """One server put by hand."""
+
+    number: Annotated[int, Field(ge=1, le=99_999)]
+    """The server's number in its group."""
+    rack: RackName
+    """Rack it stands in."""
+    u: Annotated[int, Field(ge=1, le=60)]
+    """Lowest rack unit it fills, counted from the floor."""
+    reason: Reason
+    """Why it does not stand where the rule would put it."""
+
+
+class ServerGroup(Model):
+    """Servers of one model and one purpose."""
+
+    id: Id
+    """Number of the group; addresses and ports follow from it. Never reuse one."""
+    model: Hardware
+    """Hardware from the catalogue, e.g. `nvidia/dgx-h100`."""
+    role: Role | None = None
+    """Purpose; default: the group's own name where that is a role."""
+    count: Annotated[int, Field(ge=1, le=50_000)]
+    """Servers built now."""
+    planned: Annotated[int, Field(ge=1, le=50_000)] | None = None
+    """Servers in the end; default: `count`. Space, ports, cables and addresses are kept for all of them, so growing up to here moves nothing."""
+    unit: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Servers per scalable unit of the compute network (all share one set of leafs); default: `planned`."""
+    racks: Name
+    """Rack group they stand in."""
+    per_rack: Annotated[int, Field(ge=1, le=60)] | None = None
+    """Servers per rack, racks filled one after the other; default: dealt over all racks of the group in turn."""
+    place: list[Placement] = []
+    """Servers that stand elsewhere, by hand, each with a reason."""
+    nics: dict[NetworkName, list[str]] = {}
+    """Which of the model's ports serve which network; default: what the catalogue says. An empty list leaves the network out."""
+    manages: Literal["compute", "storage"] | None = None
+    """For fabric managers: the InfiniBand network they run."""

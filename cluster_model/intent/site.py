@@ -1,0 +1,95 @@
+"""The site and its racks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cluster_model.intent.base import Address, Id, Model, Name, RackName, Reason, RowName
+
+
+class Site(Model):
+    """Where the cluster stands, and the services that every device is told of."""
+
+    domain: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=190)]
+    """DNS domain of every name in the cluster, e.g. `pod-a.example.net`."""
+    timezone: str = "UTC"
+    """IANA time zone of switches and hosts."""
+    dns: list[Address] = []
+    """Resolvers, reachable from the out-of-band network."""
+    ntp: list[Address] = []
+    """Time servers, reachable from the out-of-band network."""
+    syslog: list[Address] = []
+    """Log collectors; every switch sends to all of them."""
+    snmp_managers: list[Address] = []
+    """Hosts allowed to poll SNMP; empty leaves SNMP off. The community is the secret `snmp-community`."""
+
+
+class Row(Model):
+    """A row of racks; racks are numbered from 1 at the row's first position."""
+
+    id: Id
+    """Physical number of the row: rows stand side by side in this order. Never reuse one."""
+    racks: Annotated[int, Field(ge=1, le=200)]
+    """Rack positions in the row, empty ones included."""
+
+
+class Geometry(Model):
+    """Distances on the floor, from which cable lengths follow."""
+
+    rack_pitch_m: Annotated[float, Field(gt=0, le=3)] = 0.6
+    """Distance between the middles of neighbouring racks in a row."""
+    row_pitch_m: Annotated[float, Field(gt=0, le=20)] = 3.0
+    """Distance between the middles of neighbouring rows, aisle included."""
+    tray_height_m: Annotated[float, Field(ge=0, le=5)] = 0.5
+    """Height of the cable tray above the rack."""
+    slack_m: Annotated[float, Field(ge=0, le=20)] = 1.0
+    """Added to every cable for dressing, both ends together."""
+
+
+class RackGroup(Model):
+    """Racks of one kind: what they hold, and what power they have."""
+
+    id: Id
+    """Number of the group; never reuse one."""
+    rows: Annotated[list[RowName], Field(min_length=1)]
+    """Rows that belong to the group, whole."""
+    height_u: Annotated[int, Field(ge=10, le=60)] = 48
+    """Usable height in rack units."""
+    power_kw: Annotated[float, Field(gt=0, le=500)]
+    """What one rack may draw and be cooled for, in kW."""
+    feed_kw: Annotated[float, Field(gt=0, le=500)]
+    """What ONE power feed of the rack can carry after derating, in kW."""
+    feeds: Literal[1, 2, 3] = 2
+    """Power feeds per rack; a server's PSUs are dealt over them in turn."""
+    pdu: str | None = None
+    """PDU model from the catalogue, one per feed; without it PDUs are not planned."""
+
+
+class RackException(Model):
+    """One rack that differs from its group."""
+
+    reason: Reason
+    """Why; printed wherever the exception shows."""
+    power_kw: Annotated[float, Field(gt=0, le=500)] | None = None
+    """This rack's own limit."""
+    feed_kw: Annotated[float, Field(gt=0, le=500)] | None = None
+    """This rack's own feed capacity."""
+    height_u: Annotated[int, Field(ge=10, le=60)] | None = None
+    """This rack's own usable height."""
+    blocked: bool = False
+    """Nothing may be placed here (a pillar, a foreign owner)."""
+
+
+class Racks(Model):
+    """The floor."""
+
+    rows: Annotated[dict[RowName, Row], Field(min_length=1)]
+    """Rows by letter."""
+    groups: Annotated[dict[Name, RackGroup], Field(min_length=1)]
+    """Rack groups by name; servers and networks refer to them."""
+    exceptions: dict[RackName, RackException] = {}
+    """Racks that differ from their group, each with a reason."""
+    geometry: Geometry = Geometry()
+    """Distances for cable lengths."""

@@ -1,0 +1,1 @@
+"""Every choice made: the frozen plan of a cluster."""

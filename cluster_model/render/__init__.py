@@ -1,0 +1,1 @@
+"""Files from a plan."""

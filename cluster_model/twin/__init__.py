@@ -1,0 +1,1 @@
+"""Boot the rendered tree on this machine."""

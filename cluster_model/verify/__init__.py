@@ -1,0 +1,1 @@
+"""Read gear and compare with the plan."""
