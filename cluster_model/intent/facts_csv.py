@@ -1,0 +1,229 @@
+"""What the vendor delivers: serial numbers, MACs and GUIDs, from CSV files beside the intent."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Literal
+
+from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.addresses import parse_guid, parse_mac
+from cluster_model.intent.policy import Facts
+
+Kind = Literal["servers", "switches", "pdus"]
+
+COLUMNS: dict[Kind, tuple[str, ...]] = {
+    "servers": ("name", "serial", "bmc_mac"),
+    "switches": ("name", "serial", "mgmt_mac", "guid"),
+    "pdus": ("name", "serial", "mac"),
+}
+"""Columns by kind of device; servers also have one `mac.PORT` or `guid.PORT` per port. Only `name` is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """One server as delivered; None where the file is silent. `line` is its line in the CSV."""
+
+    serial: str | None = None
+    bmc_mac: str | None = None
+    macs: dict[str, str] = field(default_factory=dict)
+    guids: dict[str, str] = field(default_factory=dict)
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchFacts:
+    """One switch as delivered; None where the file is silent. `line` is its line in the CSV."""
+
+    serial: str | None = None
+    mgmt_mac: str | None = None
+    guid: str | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PduFacts:
+    """One PDU as delivered; None where the file is silent. `line` is its line in the CSV."""
+
+    serial: str | None = None
+    mac: str | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FactTables:
+    """Facts by device name, and the file of each kind as the user would name it; empty where none is given."""
+
+    servers: dict[str, ServerFacts] = field(default_factory=dict)
+    switches: dict[str, SwitchFacts] = field(default_factory=dict)
+    pdus: dict[str, PduFacts] = field(default_factory=dict)
+    files: dict[Kind, str] = field(default_factory=dict)
+    lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Text of each file by line, for findings."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    text: str
+    line: int
+    column: int
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Read one file into rows of cells, and gather what is wrong with it."""
+
+    kind: Kind
+    file: str
+    findings: list[Diagnostic]
+    owners: dict[str, str]
+    """MAC, GUID or serial number to the place it was first seen at, over all files."""
+
+    def report(self, id_: str, cell: _Cell, summary: str, expected: str = "", *, fix: str = "") -> None:
+        finding = Diagnostic(id_, "error", f"facts.{self.kind}", summary, expected, fix=fix)
+        self.findings.append(finding.located(self.file, cell.line, cell.column))
+
+    def read_rows(self, text: str) -> Iterator[tuple[str, dict[str, str], int]]:
+        """Yield name, columns with a value, and line of each good row."""
+        rows = _split_rows(text)
+        header = next(rows, None)
+        columns = self._read_header(header) if header else None
+        if header is None:
+            self.report("FCT007", _Cell("", 0, 0), "the file has no header line", ",".join(COLUMNS[self.kind]))
+        if columns is None:
+            return
+        seen: dict[str, int] = {}
+        for row in rows:
+            if len(row) != len(columns):
+                cell = row[len(columns)] if len(row) > len(columns) else row[0]
+                self.report("FCT006", cell, f"the line has {len(row)} fields", f"{len(columns)}, as the header line has")
+                continue
+            cells = {column: cell for column, cell in zip(columns, row, strict=True) if column}
+            name = cells["name"]
+            if not name.text:
+                self.report("FCT007", row[0], "the line names no device", "a name", fix="fill the name column or delete the line")
+            elif name.text in seen:
+                self.report(
+                    "FCT003", name, f"{name.text} stands twice", f"one line; the first is {seen[name.text]}", fix="keep one"
+                )
+            else:
+                seen[name.text] = name.line
+                values = {column: self._read_value(column, cell, name.text) for column, cell in cells.items() if cell.text}
+                yield name.text, {column: value for column, value in values.items() if value is not None}, name.line
+
+    def _read_header(self, row: list[_Cell]) -> list[str] | None:
+        known = COLUMNS[self.kind]
+        columns: list[str] = []
+        for cell in row:
+            name = cell.text.lower() if cell.text.lower() in known else cell.text
+            prefix, dot, port = cell.text.partition(".")
+            is_port = self.kind == "servers" and dot and port and prefix.lower() in {"mac", "guid"}
+            if is_port:
+                name = f"{prefix.lower()}.{port}"
+            if name in columns:
+                self.report("FCT003", cell, f"the column {name} stands twice", "one of it")
+                name = ""
+            elif not is_port and name not in known:
+                near = get_close_matches(cell.text.lower(), known, 1, 0.6)
+                choices = ", ".join(known) + (", mac.PORT, guid.PORT" if self.kind == "servers" else "")
+                fix = f"did you mean {near[0]}?" if near else "rename or delete the column"
+                self.report("FCT002", cell, f'unknown column "{cell.text}"', f"one of {choices}", fix=fix)
+                name = ""
+            columns.append(name)
+        if "name" not in columns:
+            self.report("FCT007", row[0], "the column name is missing", "one column called name")
+            return None
+        return columns
+
+    def _read_value(self, column: str, cell: _Cell, name: str) -> str | None:
+        """Return the value in its one form; None when it is bad or another device has it."""
+        if column == "name":
+            return cell.text
+        value: str | None = cell.text
+        prefix = column.partition(".")[0]
+        if prefix == "guid":
+            value = parse_guid(cell.text)
+            if value is None:
+                self.report("FCT004", cell, f'"{cell.text}" is not a GUID', "16 hexadecimal digits, such as 0xa088c20300123456")
+        elif prefix == "mac" or prefix.endswith("_mac"):
+            value = parse_mac(cell.text)
+            if value is None:
+                self.report(
+                    "FCT004", cell, f'"{cell.text}" is not the MAC address of a port', "12 digits, such as a0:88:c2:00:12:34"
+                )
+        if value is None:
+            return None
+        key = f"serial {self.kind} {value}" if column == "serial" else value
+        if key in self.owners:
+            word = "serial number" if column == "serial" else "GUID" if prefix == "guid" else "MAC address"
+            self.report("FCT005", cell, f"the {word} {value} is used twice", f"one device; {self.owners[key]} has it")
+            return None
+        self.owners[key] = f"{name} ({self.file}:{cell.line}, {column})"
+        return value
+
+
+def read_facts(wanted: Facts, folder: Path, shown: str) -> tuple[FactTables, list[Diagnostic]]:
+    """Read the fact files that an intent names.
+
+    Args:
+        wanted: the intent's `facts`.
+        folder: folder that the file names are relative to.
+        shown: the same folder as the user gave it, for findings; empty for the working directory.
+
+    Returns:
+        The tables, rows by device name in the file's order, and the findings with their place in the CSV.
+
+    Errors:
+        FCT001 to FCT007.
+    """
+    tables, findings, owners = FactTables(), [], {}  # type: ignore[var-annotated]
+    for kind in COLUMNS:
+        name: str | None = getattr(wanted, kind)
+        if name is None:
+            continue
+        try:
+            text = (folder / name).read_bytes().decode("utf-8-sig")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            summary = f"cannot read {name}: {reason}"
+            findings.append(Diagnostic("FCT001", "error", f"facts.{kind}", summary, "a CSV file in UTF-8 beside the intent"))
+            continue
+        file = f"{shown}/{name}" if shown and not Path(name).is_absolute() else name
+        tables.files[kind] = file
+        tables.lines[file] = tuple(text.splitlines())
+        for device, row, line in _Reader(kind, file, findings, owners).read_rows(text):
+            if kind == "servers":
+                tables.servers[device] = ServerFacts(
+                    row.get("serial"), row.get("bmc_mac"), _ports(row, "mac."), _ports(row, "guid."), line
+                )
+            elif kind == "switches":
+                tables.switches[device] = SwitchFacts(row.get("serial"), row.get("mgmt_mac"), row.get("guid"), line)
+            else:
+                tables.pdus[device] = PduFacts(row.get("serial"), row.get("mac"), line)
+    return tables, findings
+
+
+def _ports(row: dict[str, str], prefix: str) -> dict[str, str]:
+    return {column.removeprefix(prefix): value for column, value in row.items() if column.startswith(prefix)}
+
+
+def _split_rows(text: str) -> Iterator[list[_Cell]]:
+    """Yield each line that is neither empty nor a comment as cells; the header says whether `,`, `;` or a tab divides."""
+    lines = text.splitlines()
+    delimiter = ""
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not delimiter:
+            delimiter = max(",;\t", key=line.count)
+        cells, start = [], 1
+        for field_text in next(csv.reader(io.StringIO(line), delimiter=delimiter)):
+            column = line.find(field_text.strip(), start - 1) + 1 or start
+            cells.append(_Cell(field_text.strip(), number, column))
+            start = column + len(field_text.strip()) if field_text.strip() else start + 1
+        if any(cell.text for cell in cells):
+            yield cells

@@ -1,0 +1,117 @@
+"""The first stage: from a folder or file to a checked `Cluster`, with the place of every value."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from cluster_model import __version__
+from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.facts_csv import FactTables, read_facts
+from cluster_model.intent.messages import explain_refusals
+from cluster_model.intent.references import check_references
+from cluster_model.intent.source import Source
+from cluster_model.intent.yaml_source import read_yaml
+
+FILE_NAME = "cluster.yml"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An intent as read.
+
+    Args:
+        cluster: the intent; None when it holds errors that leave nothing to go on with.
+        source: the text, and the place of every value.
+        facts: what the vendor delivered.
+        findings: everything found, in the order of print, located.
+        digest: SHA-256 over everything that the plan depends on; empty when the intent cannot be read.
+        folder: folder of the intent; CSV file names and `catalogue/` are relative to it.
+    """
+
+    cluster: Cluster | None
+    source: Source
+    facts: FactTables = field(default_factory=FactTables)
+    findings: list[Diagnostic] = field(default_factory=list)
+    digest: str = ""
+    folder: Path = Path()
+
+
+def load_cluster(path: Path) -> Loaded:
+    """Read an intent.
+
+    Args:
+        path: a folder that holds cluster.yml, or the file itself.
+
+    Returns:
+        The intent with its findings; never raises on what a user wrote.
+
+    Errors:
+        YML001 to YML010, INT001 to INT019, FCT001 to FCT007.
+    """
+    file = path / FILE_NAME if path.is_dir() else path
+    folder = file.parent
+    try:
+        raw = file.read_bytes()
+    except (OSError, ValueError) as error:
+        return Loaded(None, Source(str(file)), findings=[_explain_unreadable(file, error)], folder=folder)
+    data, source, findings = read_yaml(str(file), raw)
+    if data is None:
+        return Loaded(None, source, findings=sorted(findings, key=attrgetter("sort_key")), folder=folder)
+    facts = FactTables()
+    cluster = None
+    try:
+        cluster = Cluster.model_validate(data)
+    except ValidationError as error:
+        known = {(finding.line, finding.column) for finding in findings}
+        refusals = explain_refusals(error.errors(include_url=False), data, source)
+        findings += [finding for finding in refusals if (finding.line, finding.column) not in known]
+    if cluster is not None:
+        findings += [source.locate(finding) for finding in check_references(cluster)]
+        facts, more = read_facts(cluster.facts, folder, "" if str(folder) == "." else str(folder))
+        findings += [source.locate(finding) for finding in more]
+    digest = compute_digest(file, _list_inputs(cluster, folder))
+    return Loaded(cluster, source, facts, sorted(findings, key=attrgetter("sort_key")), digest, folder)
+
+
+def compute_digest(file: Path, others: list[str]) -> str:
+    """Return the digest that ties a render to what it was made from.
+
+    It is SHA-256 over one line per input, each `NAME<tab>SHA-256 of its bytes`: first the version (`gpuyard VERSION`, nothing
+    after the tab), then the intent as `cluster.yml`, then the others by name as the intent gives it, sorted. A file that is
+    missing has `-` for its hash.
+
+    Args:
+        file: the intent.
+        others: names relative to the intent's folder, with forward slashes.
+    """
+    total = hashlib.sha256(f"gpuyard {__version__}\t\n".encode())
+    for name, path in [(FILE_NAME, file), *((name, file.parent / name) for name in sorted(others))]:
+        try:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        except (OSError, ValueError):
+            digest = "-"
+        total.update(f"{name}\t{digest}\n".encode())
+    return total.hexdigest()
+
+
+def _list_inputs(cluster: Cluster | None, folder: Path) -> list[str]:
+    """Return the files besides the intent that the plan depends on: fact files, and the folder's own catalogue."""
+    tables = [] if cluster is None else [cluster.facts.servers, cluster.facts.switches, cluster.facts.pdus]
+    own = [path.relative_to(folder).as_posix() for path in (folder / "catalogue").rglob("*") if path.is_file()]
+    return sorted({*own, *(name for name in tables if name is not None)})
+
+
+def _explain_unreadable(file: Path, error: OSError | ValueError) -> Diagnostic:
+    if isinstance(error, FileNotFoundError):
+        summary = "there is no such file" if file.name != FILE_NAME else f"there is no {FILE_NAME} here"
+        fix = "give the folder or file of a cluster; gpuyard new NAME writes one to start from"
+    else:
+        summary = f"the file cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+        fix = ""
+    return Diagnostic("YML005", "error", "", summary, "a folder with cluster.yml, or the file itself", fix=fix, file=str(file))

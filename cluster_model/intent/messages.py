@@ -1,0 +1,175 @@
+"""What the model refuses, in our own words: by kind of mistake, never by the library's text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from pydantic_core import ErrorDetails
+
+from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.json_schema import describe_schema, list_keys
+from cluster_model.intent.source import Source
+from cluster_model.intent.yaml_source import describe_value
+
+_RANGE = {
+    "greater_than",
+    "greater_than_equal",
+    "less_than",
+    "less_than_equal",
+    "multiple_of",
+    "finite_number",
+    "int_parsing_size",
+}
+_FORMAT = {"string_pattern_mismatch", "string_too_long", "string_too_short", "ipv4_prefix", "ipv4_address"}
+
+
+class _Fault(NamedTuple):
+    """One refusal: kind, path as written, the union branch it was found in, whether it is about the key, and the value."""
+
+    type: str
+    path: tuple[str, ...]
+    branch: str
+    branch_at: int
+    is_key: bool
+    value: Any
+
+
+def explain_refusals(errors: list[ErrorDetails], data: Any, source: Source) -> list[Diagnostic]:
+    """Turn the model's refusals into findings, located in the source.
+
+    Args:
+        errors: what validation gave.
+        data: what was validated.
+        source: the text and its marks.
+
+    Returns:
+        Findings INT001 to INT008, one per mistake.
+    """
+    faults = [_trace(error, data) for error in errors]
+    bad_keys = {fault.path for fault in faults if fault.is_key}
+    findings = []
+    for fault in _choose_branches(faults):
+        if fault.type == "missing" and any(fault.path[: len(key)] == key for key in bad_keys):
+            continue
+        findings.append(source.locate(_explain(fault, source)))
+    return list(dict.fromkeys(findings))
+
+
+def _trace(error: ErrorDetails, data: Any) -> _Fault:
+    """Walk the error's path through the data, so that parts which name a union's branch fall out."""
+    parts = list(error["loc"])
+    missing = parts.pop() if error["type"] == "missing" else None
+    path: list[str] = []
+    here, branch, branch_at, is_key = data, "", 0, False
+    for part in parts:
+        if part == "[key]":
+            is_key = True
+        elif _has(here, part):
+            here = here[part]
+            path.append(str(part))
+        else:
+            branch, branch_at = str(part), len(path)
+    if missing is not None:
+        path.append(str(missing))
+    return _Fault(error["type"], tuple(path), branch, branch_at, is_key, error["input"])
+
+
+def _has(value: Any, part: str | int) -> bool:
+    if isinstance(value, dict):
+        return part in value
+    return isinstance(value, list) and isinstance(part, int) and part < len(value)
+
+
+def _choose_branches(faults: list[_Fault]) -> list[_Fault]:
+    """Keep, of a union's branches, those that the value was meant for; one fault when it fits none."""
+    branches: dict[tuple[str, ...], dict[str, list[_Fault]]] = defaultdict(lambda: defaultdict(list))
+    chosen = [fault for fault in faults if not fault.branch]
+    for fault in faults:
+        if fault.branch:
+            branches[fault.path[: fault.branch_at]][fault.branch].append(fault)
+    for path, by_branch in branches.items():
+        meant = [group for group in by_branch.values() if not any(f.path == path and f.type.endswith("_type") for f in group)]
+        chosen += [fault for group in meant for fault in group] or next(iter(by_branch.values()))[:1]
+    return chosen
+
+
+def _explain(fault: _Fault, source: Source) -> Diagnostic:
+    where, name = ".".join(fault.path), fault.path[-1] if fault.path else "the file"
+    if fault.path and fault.path[-1].isdigit() and not fault.is_key:
+        name = f"item {int(fault.path[-1]) + 1} of {fault.path[-2]}"
+    expected = describe_schema(fault.path, fault.is_key)
+    if fault.is_key:
+        summary = f"{name} cannot be a key of {fault.path[-2]}"
+        return Diagnostic("INT006", "error", where + "@key", summary, expected, fix="rename the key")
+    if fault.type == "extra_forbidden":
+        return _explain_unknown(fault, where, name)
+    if fault.type == "missing":
+        parent = fault.path[-2] if len(fault.path) > 1 else "the file"
+        return Diagnostic("INT002", "error", where, f"{parent} has no {name}", expected, fix=f"add {name}: to {parent}")
+    if fault.value is None:
+        fix = "write a value, or delete the line"
+        return Diagnostic("INT008", "error", where, f"{name} has no value", expected, fix=fix)
+    if fault.type == "too_short":
+        return Diagnostic("INT007", "error", where, f"{name} is empty", f"{expected}, at least one", fix="add an entry")
+    raw = source.values[where].raw if where in source.values else ""
+    if fault.type == "literal_error":
+        near = get_close_matches(str(fault.value).lower(), expected.removeprefix("one of ").split(", "), 1, 0.6)
+        fix = f"did you mean {near[0]}?" if near else ""
+        return Diagnostic("INT005", "error", where, f"{name} cannot be {_show(fault.value, raw)}", expected, fix=fix)
+    if fault.type in _RANGE:
+        return Diagnostic("INT004", "error", where, f"{name} is out of range: {_show(fault.value, raw)}", expected)
+    if fault.type in _FORMAT and isinstance(fault.value, str):
+        return _explain_format(fault, where, name, expected)
+    actual = describe_value(fault.value)
+    return Diagnostic(
+        "INT003", "error", where, f"{name} is {actual}", expected, fix=_suggest_quoting(fault.value, expected, source, where)
+    )
+
+
+def _explain_unknown(fault: _Fault, where: str, name: str) -> Diagnostic:
+    known = list_keys(fault.path[:-1])
+    near = get_close_matches(name.lower().replace("-", "_"), known, 1, 0.6)
+    parent = fault.path[-2] if len(fault.path) > 1 else "the file"
+    fix = f"did you mean {near[0]}?" if near else "delete it"
+    return Diagnostic("INT001", "error", where + "@key", f"{parent} knows no key {name}", f"one of {', '.join(known)}", fix=fix)
+
+
+def _explain_format(fault: _Fault, where: str, name: str, expected: str) -> Diagnostic:
+    summary, fix = f'{name} cannot be "{fault.value}"', ""
+    if fault.type == "ipv4_prefix":
+        fix = _suggest_prefix(fault.value)
+    elif fault.value != fault.value.lower() and "lower" in expected:
+        fix = f"write {fault.value.lower()}"
+    return Diagnostic("INT006", "error", where, summary, expected, fix=fix)
+
+
+def _suggest_prefix(text: str) -> str:
+    """Return the way out for a prefix whose host bits are set; empty when the text is no address at all."""
+    from ipaddress import IPv4Network
+
+    try:
+        return f"write {IPv4Network(text, strict=False)}, the prefix that holds it"
+    except ValueError:
+        return ""
+
+
+def _suggest_quoting(value: Any, expected: str, source: Source, where: str) -> str:
+    """Return the way out when YAML made something else of a word, or a number was put in quotes."""
+    mark = source.values.get(where)
+    if mark is None:
+        return ""
+    wants_text = expected.startswith(("a name", "a text", "a row", "a rack", "a minor", "a driver", "a DNS", "one of"))
+    if mark.plain and mark.raw and wants_text and not isinstance(value, str):
+        return f'put it in quotes: "{mark.raw}"'
+    if isinstance(value, str) and not mark.plain and "number" in expected and value.replace(".", "", 1).isdigit():
+        return f"take the quotes away: {value}"
+    return ""
+
+
+def _show(value: Any, raw: str) -> str:
+    """Return a value as the user wrote it, and what YAML made of it where that differs."""
+    if isinstance(value, str) or not raw or raw == str(value):
+        return str(value)
+    return f"{raw} ({describe_value(value)})"

@@ -1,0 +1,177 @@
+"""What an intent says in one place and means in another: names, ids and numbers that must agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import get_args
+
+from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.networks import Fabric
+from cluster_model.intent.servers import Role, ServerGroup
+from cluster_model.intent.site import RackGroup, Racks, Row
+
+ROLES: tuple[str, ...] = get_args(Role)
+
+
+def check_references(cluster: Cluster) -> list[Diagnostic]:
+    """Return every reference in the intent that leads nowhere, as INT010 to INT019; not located, in the model's order."""
+    return [
+        *_check_rows(cluster.racks),
+        *_check_exceptions(cluster.racks),
+        *_check_ids("racks.rows", cluster.racks.rows),
+        *_check_ids("racks.groups", cluster.racks.groups),
+        *_check_ids("servers", cluster.servers),
+        *_check_servers(cluster),
+        *_check_networks(cluster),
+        *_check_policies(cluster),
+    ]
+
+
+def _error(id_: str, where: str, summary: str, expected: str = "", fix: str = "") -> Diagnostic:
+    return Diagnostic(id_, "error", where, summary, expected, fix=fix)
+
+
+def _suggest(name: str, known: Iterable[str], otherwise: str) -> str:
+    near = get_close_matches(name, list(known), 1, 0.6)
+    return f"did you mean {near[0]}?" if near else otherwise
+
+
+def _check_ids(where: str, entries: Mapping[str, Row | RackGroup | ServerGroup]) -> Iterator[Diagnostic]:
+    owners: dict[int, str] = {}
+    taken = {entry.id for entry in entries.values()}
+    for name, entry in entries.items():
+        first = owners.setdefault(entry.id, name)
+        if first == name:
+            continue
+        free = next((number for number in range(1, 251) if number not in taken), None)
+        fix = (
+            f"set id to {free}, the lowest that is free; what is built keeps its own"
+            if free
+            else "no id is free: join two entries"
+        )
+        if free is not None:
+            taken.add(free)
+        yield _error("INT011", f"{where}.{name}.id", f"{name} has id {entry.id}, which {first} has", "an id of its own", fix)
+
+
+def _check_rows(racks: Racks) -> Iterator[Diagnostic]:
+    owners: dict[str, str] = {}
+    for name, group in racks.groups.items():
+        for index, row in enumerate(group.rows):
+            where = f"racks.groups.{name}.rows.{index}"
+            if row not in racks.rows:
+                fix = f"add {row}: to racks.rows, or take it away here"
+                yield _error("INT012", where, f"row {row} does not exist", f"one of {', '.join(racks.rows)}", fix)
+            elif row in owners:
+                summary = f"row {row} is in {owners[row]} already" if owners[row] != name else f"row {row} stands twice"
+                yield _error("INT012", where, summary, "each row in one group", "take it away here, or split the row in two")
+            owners.setdefault(row, name)
+
+
+def _explain_rack(rack: str, racks: Racks) -> tuple[str, str] | None:
+    """Return what is wrong with a rack's name, and what would be right; None when the rack exists."""
+    letters = rack.rstrip("0123456789")
+    row, position = racks.rows.get(letters), int(rack[len(letters) :])
+    if row is None:
+        return f"rack {rack} does not exist: there is no row {letters}", f"a rack in one of the rows {', '.join(racks.rows)}"
+    if not 1 <= position <= row.racks:
+        return f"rack {rack} does not exist", f"{letters}01 to {letters}{row.racks:02d}"
+    if rack != f"{letters}{position:02d}":
+        return f"rack {rack} is written {letters}{position:02d}", "two digits below 100, three from there"
+    return None
+
+
+def _check_exceptions(racks: Racks) -> Iterator[Diagnostic]:
+    for rack in racks.exceptions:
+        wrong = _explain_rack(rack, racks)
+        if wrong:
+            yield _error("INT017", f"racks.exceptions.{rack}@key", *wrong)
+
+
+def _check_servers(cluster: Cluster) -> Iterator[Diagnostic]:
+    groups = cluster.racks.groups
+    for name, group in cluster.servers.items():
+        where = f"servers.{name}"
+        if group.racks not in groups:
+            yield _missing_rack_group(f"{where}.racks", group.racks, groups)
+        if group.role is None and name not in ROLES:
+            summary = f"the name {name} does not say what these servers are for"
+            yield _error("INT014", f"{where}.role", summary, f"role: one of {', '.join(ROLES)}", "add role:")
+        planned = group.planned if group.planned is not None else group.count
+        if group.count > planned:
+            fix = f"set planned to {group.count} or more, or take it away"
+            yield _error(
+                "INT015", f"{where}.count", f"{group.count} servers are built, {planned} planned", f"at most {planned}", fix
+            )
+        yield from _check_placements(where, group, max(planned, group.count), cluster.racks)
+
+
+def _check_placements(where: str, group: ServerGroup, planned: int, racks: Racks) -> Iterator[Diagnostic]:
+    seen: set[int] = set()
+    for index, placement in enumerate(group.place):
+        here = f"{where}.place.{index}"
+        if placement.number > planned:
+            yield _error("INT016", f"{here}.number", f"there is no server {placement.number} in the group", f"1 to {planned}")
+        elif placement.number in seen:
+            yield _error(
+                "INT016", f"{here}.number", f"server {placement.number} is placed twice", "one place", "keep one of the two"
+            )
+        seen.add(placement.number)
+        wrong = _explain_rack(placement.rack, racks)
+        if wrong:
+            yield _error("INT017", f"{here}.rack", *wrong)
+
+
+def _missing_rack_group(where: str, name: str, groups: Mapping[str, RackGroup]) -> Diagnostic:
+    fix = _suggest(name, groups, "add it to racks.groups, or name another")
+    return _error("INT010", where, f"there is no rack group {name}", f"one of {', '.join(groups)}", fix)
+
+
+def _check_networks(cluster: Cluster) -> Iterator[Diagnostic]:
+    groups = cluster.racks.groups
+    networks: dict[str, Fabric | None] = {
+        "compute": cluster.networks.compute,
+        "storage": cluster.networks.storage,
+        "oob": cluster.networks.oob,
+    }
+    for name, network in networks.items():
+        if network is None:
+            continue
+        where = f"networks.{name}"
+        by_path = {f"{where}.racks": network.racks}
+        if not isinstance(network.racks, str):
+            by_path = {f"{where}.racks.{tier}": group for tier, group in network.racks if group is not None}
+        yield from (_missing_rack_group(path, str(group), groups) for path, group in by_path.items() if group not in groups)
+        is_infiniband = cluster.networks.compute is network and cluster.networks.compute.technology == "infiniband"
+        if network.pool is None and not is_infiniband:
+            fix = "add pool: with a prefix that nothing else uses"
+            yield _error(
+                "INT018", f"{where}.pool", f"{name} has no pool to cut addresses from", "an IPv4 prefix such as 10.64.0.0/11", fix
+            )
+
+
+def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:
+    named: list[tuple[str, str]] = []
+    if cluster.ceph is not None:
+        named.append(("ceph.hosts", cluster.ceph.hosts))
+        if cluster.ceph.monitors is not None:
+            named.append(("ceph.monitors", cluster.ceph.monitors))
+        for name, pool in cluster.ceph.pools.items():
+            if (pool.replicas is None) == (pool.erasure is None):
+                summary = (
+                    f"pool {name} has {'neither replicas nor erasure' if pool.replicas is None else 'both replicas and erasure'}"
+                )
+                yield _error("INT019", f"ceph.pools.{name}", summary, "one of the two", "write replicas: 3, or erasure: 4+2")
+    if cluster.kubernetes is not None:
+        named.append(("kubernetes.control", cluster.kubernetes.control))
+        named += [(f"kubernetes.workers.{i}", name) for i, name in enumerate(cluster.kubernetes.workers)]
+    if cluster.networks.storage is not None and cluster.networks.storage.nvme_of is not None:
+        named += [
+            (f"networks.storage.nvme_of.targets.{i}", name) for i, name in enumerate(cluster.networks.storage.nvme_of.targets)
+        ]
+    for where, name in named:
+        if name not in cluster.servers:
+            fix = _suggest(name, cluster.servers, "add it to servers, or name another")
+            yield _error("INT013", where, f"there is no server group {name}", f"one of {', '.join(cluster.servers)}", fix)
