@@ -6,9 +6,9 @@ Every group of numbers there carries `source:`, and `confirmed: false` where the
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 Technology = Literal["ethernet", "infiniband"]
 FormFactor = Literal["rj45", "sfp28", "sfp56", "qsfp28", "qsfp56", "qsfp112", "qsfp-dd", "osfp"]
@@ -110,6 +110,7 @@ class Switch(Strict):
     """Whether it has an out-of-band port (RJ45)."""
     sonic: SonicSupport | None = None
     """Where SONiC runs on it."""
+    _cages: Any = PrivateAttr(default=None)
 
 
 class ServerCage(Strict):
@@ -125,6 +126,8 @@ class ServerPort(Strict):
 
     name: str
     """Interface name in the OS, e.g. `enp24s0np0`."""
+    infiniband_name: str | None = None
+    """Interface name where the port speaks InfiniBand, e.g. `ibp24s0`; default: the same."""
     cage: int
     """Cage it lies in."""
     speed_gbps: int
@@ -278,6 +281,8 @@ class Media(Strict):
 
     lengths_m: list[float]
     """Lengths that fibre and copper are ordered in, ascending."""
+    lengths_source: str = ""
+    """Where the lengths come from."""
     transceivers: dict[str, Transceiver]
     cables: dict[str, CableType]
 

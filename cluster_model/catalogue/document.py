@@ -1,0 +1,133 @@
+"""One YAML file: its data, and the place of every value for when something is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cluster_model.diagnostic import Diagnostic, Severity
+
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Loc = tuple[int | str, ...]
+
+
+class _Loader(_Base):  # type: ignore[misc]
+    """The safe loader, except that a key written twice is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Build a mapping and refuse a second key of the same name."""
+        seen: dict[str, yaml.Mark] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen and key.value != "<<":
+                    first = seen[key.value].line + 1
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"key {key.value} stands twice, first on line {first}", key.start_mark
+                    )
+                seen[key.value] = key.start_mark
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A YAML file that was read.
+
+    Args:
+        path: where it lies.
+        data: what it holds.
+        shipped: whether it came with gpuyard rather than from a user.
+    """
+
+    path: Path
+    data: Any
+    shipped: bool = True
+
+    @property
+    def name(self) -> str:
+        """Return the path as a person would type it."""
+        return display_path(self.path)
+
+    def finding(
+        self,
+        rule: str,
+        loc: Loc,
+        summary: str,
+        *,
+        expected: str = "",
+        actual: str = "",
+        fix: str = "",
+        severity: Severity = "error",
+        key: bool = False,
+    ) -> Diagnostic:
+        """Return a finding about the value at `loc`, or about its key."""
+        line, column = self.locate(loc, key=key)
+        where = ".".join(str(part) for part in loc)
+        return Diagnostic(rule, severity, where, summary, expected, actual, fix, self.name, line, column)
+
+    def locate(self, loc: Loc, key: bool = False) -> tuple[int, int]:
+        """Return 1-based line and column of the value at `loc`, of its key, or of the nearest thing around it."""
+        node = yaml.compose(self.path.read_text("utf-8"), Loader=_Base)
+        mark = node.start_mark if node is not None else None
+        for index, part in enumerate(loc):
+            last = index == len(loc) - 1
+            if isinstance(node, yaml.MappingNode):
+                pair = next(((k, v) for k, v in node.value if k.value == str(part)), None)
+                if pair is None:
+                    break
+                node = pair[1]
+                mark = pair[0].start_mark if last and key else node.start_mark
+            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+                node = node.value[part]
+                mark = node.start_mark
+            else:
+                break
+        return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+
+
+def display_path(path: Path) -> str:
+    """Return `path` from the working directory where it lies below it."""
+    try:
+        return path.resolve().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path.as_posix()
+
+
+def read_document(path: Path, shipped: bool = True) -> Document | Diagnostic:
+    """Read one YAML file; return CAT001 where that cannot be done."""
+    name = display_path(path)
+    wanted = "a YAML file holding one mapping"
+    try:
+        data = yaml.load(path.read_text("utf-8"), Loader=_Loader)
+    except OSError as error:
+        return Diagnostic(
+            "CAT001",
+            "error",
+            "",
+            f"{name} cannot be read",
+            wanted,
+            error.strerror or "",
+            "check that it exists and is readable",
+            name,
+        )
+    except UnicodeDecodeError:
+        return Diagnostic(
+            "CAT001", "error", "", f"{name} is not text", wanted, "bytes that are not UTF-8", "save it as UTF-8", name, 1, 1
+        )
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+        problem = getattr(error, "problem", None) or "not YAML"
+        return Diagnostic(
+            "CAT001", "error", "", f"{name} is not readable YAML", wanted, problem, "mend the line shown", name, line, column
+        )
+    if not isinstance(data, dict):
+        actual = "nothing" if data is None else f"a {type(data).__name__}"
+        return Diagnostic(
+            "CAT001", "error", "", f"{name} is not a catalogue file", wanted, actual, "see docs/add-a-server.md", name, 1, 1
+        )
+    return Document(path, data, shipped)
