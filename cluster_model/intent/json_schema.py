@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -59,6 +60,15 @@ def find_schema(path: tuple[str, ...]) -> list[dict[str, Any]]:
 def list_keys(path: tuple[str, ...]) -> list[str]:
     """Return the keys that a mapping at this path knows, in the model's order."""
     return [key for choice in find_schema(path) for key in choice.get("properties", ())]
+
+
+def describe_key(path: tuple[str, ...]) -> str:
+    """Return what the key at this path is for: the first sentence of its description, without the full stop."""
+    for parent in find_schema(path[:-1]):
+        text = parent.get("properties", {}).get(path[-1], {}).get("description", "")
+        if text:
+            return re.split(r"\.(?: (?=[A-Z`])|$)", str(text))[0]
+    return ""
 
 
 def describe_schema(path: tuple[str, ...], is_key: bool = False) -> str:

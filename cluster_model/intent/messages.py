@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic_core import ErrorDetails
 
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.json_schema import describe_schema, list_keys
+from cluster_model.intent.json_schema import describe_key, describe_schema, find_schema, list_keys
 from cluster_model.intent.source import Source
 from cluster_model.intent.yaml_source import describe_value
 
@@ -23,6 +24,7 @@ _RANGE = {
     "int_parsing_size",
 }
 _FORMAT = {"string_pattern_mismatch", "string_too_long", "string_too_short", "ipv4_prefix", "ipv4_address"}
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/%]*)")
 
 
 class _Fault(NamedTuple):
@@ -47,13 +49,14 @@ def explain_refusals(errors: list[ErrorDetails], data: Any, source: Source) -> l
     Returns:
         Findings INT001 to INT008, one per mistake.
     """
-    faults = [_trace(error, data) for error in errors]
+    faults = _choose_branches([_trace(error, data) for error in errors])
     bad_keys = {fault.path for fault in faults if fault.is_key}
+    misspelt = {(*fault.path[:-1], _guess_key(fault.path)) for fault in faults if fault.type == "extra_forbidden"}
     findings = []
-    for fault in _choose_branches(faults):
-        if fault.type == "missing" and any(fault.path[: len(key)] == key for key in bad_keys):
-            continue
-        findings.append(source.locate(_explain(fault, source)))
+    for fault in faults:
+        is_follow_up = fault.path in misspelt or any(fault.path[: len(key)] == key for key in bad_keys)
+        if fault.type != "missing" or not is_follow_up:
+            findings.append(source.locate(_explain(fault, source)))
     return list(dict.fromkeys(findings))
 
 
@@ -102,12 +105,15 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
     expected = describe_schema(fault.path, fault.is_key)
     if fault.is_key:
         summary = f"{name} cannot be a key of {fault.path[-2]}"
-        return Diagnostic("INT006", "error", where + "@key", summary, expected, fix="rename the key")
+        fix = "take the quotes away" if name.isdigit() and "number" in expected else "rename the key"
+        return Diagnostic("INT006", "error", where + "@key", summary, expected, fix=fix)
     if fault.type == "extra_forbidden":
         return _explain_unknown(fault, where, name)
     if fault.type == "missing":
         parent = fault.path[-2] if len(fault.path) > 1 else "the file"
-        return Diagnostic("INT002", "error", where, f"{parent} has no {name}", expected, fix=f"add {name}: to {parent}")
+        return Diagnostic(
+            "INT002", "error", where, f"{parent} has no {name}", expected, fix=f"add {name}: to {parent}{_recall(fault.path)}"
+        )
     if fault.value is None:
         fix = "write a value, or delete the line"
         return Diagnostic("INT008", "error", where, f"{name} has no value", expected, fix=fix)
@@ -123,16 +129,26 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
     if fault.type in _FORMAT and isinstance(fault.value, str):
         return _explain_format(fault, where, name, expected)
     actual = describe_value(fault.value)
-    return Diagnostic(
-        "INT003", "error", where, f"{name} is {actual}", expected, fix=_suggest_quoting(fault.value, expected, source, where)
-    )
+    fix = _suggest_rewriting(fault.value, fault.path, source)
+    return Diagnostic("INT003", "error", where, f"{name} is {actual}", expected, fix=fix)
+
+
+def _guess_key(path: tuple[str, ...]) -> str:
+    """Return the key that an unknown one was probably meant for; empty when none is near."""
+    near = get_close_matches(path[-1].lower().replace("-", "_"), list_keys(path[:-1]), 1, 0.6)
+    return near[0] if near else ""
+
+
+def _recall(path: tuple[str, ...]) -> str:
+    """Return what a key is for, as the schema says it, to stand behind a fix."""
+    text = describe_key(path)
+    return f" ({text})" if text else ""
 
 
 def _explain_unknown(fault: _Fault, where: str, name: str) -> Diagnostic:
-    known = list_keys(fault.path[:-1])
-    near = get_close_matches(name.lower().replace("-", "_"), known, 1, 0.6)
+    known, near = list_keys(fault.path[:-1]), _guess_key(fault.path)
     parent = fault.path[-2] if len(fault.path) > 1 else "the file"
-    fix = f"did you mean {near[0]}?" if near else "delete it"
+    fix = f"did you mean {near}?" if near else "delete it"
     return Diagnostic("INT001", "error", where + "@key", f"{parent} knows no key {name}", f"one of {', '.join(known)}", fix=fix)
 
 
@@ -155,16 +171,20 @@ def _suggest_prefix(text: str) -> str:
         return ""
 
 
-def _suggest_quoting(value: Any, expected: str, source: Source, where: str) -> str:
-    """Return the way out when YAML made something else of a word, or a number was put in quotes."""
-    mark = source.values.get(where)
+def _suggest_rewriting(value: Any, path: tuple[str, ...], source: Source) -> str:
+    """Return the way out when YAML made something else of a word, or a number was written as text."""
+    mark = source.values.get(".".join(path))
+    kinds = find_schema(path)
     if mark is None:
         return ""
-    wants_text = expected.startswith(("a name", "a text", "a row", "a rack", "a minor", "a driver", "a DNS", "one of"))
-    if mark.plain and mark.raw and wants_text and not isinstance(value, str):
+    if isinstance(value, str):
+        number = _NUMBER.fullmatch(value)
+        if number is None or not any(kind.get("type") in {"integer", "number"} for kind in kinds):
+            return ""
+        return f"write {number[1]}; the unit is in the key's name" if number[2] else f"take the quotes away: {value}"
+    texts = [kind for kind in kinds if kind.get("type") == "string"]
+    if mark.plain and mark.raw and any(re.search(kind.get("pattern", ""), mark.raw) for kind in texts):
         return f'put it in quotes: "{mark.raw}"'
-    if isinstance(value, str) and not mark.plain and "number" in expected and value.replace(".", "", 1).isdigit():
-        return f"take the quotes away: {value}"
     return ""
 
 

@@ -11,12 +11,13 @@ from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.networks import Fabric
 from cluster_model.intent.servers import Role, ServerGroup
 from cluster_model.intent.site import RackGroup, Racks, Row
+from cluster_model.names import DeviceName, parse_name
 
 ROLES: tuple[str, ...] = get_args(Role)
 
 
 def check_references(cluster: Cluster) -> list[Diagnostic]:
-    """Return every reference in the intent that leads nowhere, as INT010 to INT019; not located, in the model's order."""
+    """Return every reference in the intent that leads nowhere, as INT009 to INT019; not located, in the model's order."""
     return [
         *_check_rows(cluster.racks),
         *_check_exceptions(cluster.racks),
@@ -96,6 +97,9 @@ def _check_servers(cluster: Cluster) -> Iterator[Diagnostic]:
         where = f"servers.{name}"
         if group.racks not in groups:
             yield _missing_rack_group(f"{where}.racks", group.racks, groups)
+        if not _is_server_name(name):
+            fix = "rename the group"
+            yield _error("INT009", f"{where}@key", f"a server called {name}-001 would pass for a switch", "another name", fix)
         if group.role is None and name not in ROLES:
             summary = f"the name {name} does not say what these servers are for"
             yield _error("INT014", f"{where}.role", summary, f"role: one of {', '.join(ROLES)}", "add role:")
@@ -106,6 +110,11 @@ def _check_servers(cluster: Cluster) -> Iterator[Diagnostic]:
                 "INT015", f"{where}.count", f"{group.count} servers are built, {planned} planned", f"at most {planned}", fix
             )
         yield from _check_placements(where, group, max(planned, group.count), cluster.racks)
+
+
+def _is_server_name(group: str) -> bool:
+    """Return whether the names that follow from a group's name read back as servers of that group."""
+    return parse_name(f"{group}-001") == DeviceName("server", group=group, number=1)
 
 
 def _check_placements(where: str, group: ServerGroup, planned: int, racks: Racks) -> Iterator[Diagnostic]:

@@ -1,0 +1,19 @@
+"""`gpuyard schema`: the JSON Schema of an intent, for editors."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command()
+def command() -> None:
+    """Print the JSON Schema of cluster.yml, for editors.
+
+    docs/schema/cluster.schema.json is this output. The first line of an intent names it to editors that speak YAML:
+    `# yaml-language-server: $schema=PATH`.
+    """
+    from cluster_model.intent.json_schema import build_schema
+
+    click.echo(json.dumps(build_schema(), indent=2, ensure_ascii=False))
