@@ -67,7 +67,7 @@ def describe_key(path: tuple[str, ...]) -> str:
     for parent in find_schema(path[:-1]):
         text = parent.get("properties", {}).get(path[-1], {}).get("description", "")
         if text:
-            return re.split(r"\.(?: (?=[A-Z`])|$)", str(text))[0]
+            return re.split(r"\.(?: (?=[A-Z])|$)", str(text))[0]
     return ""
 
 

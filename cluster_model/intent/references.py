@@ -11,7 +11,7 @@ from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.networks import Fabric
 from cluster_model.intent.servers import Role, ServerGroup
 from cluster_model.intent.site import RackGroup, Racks, Row
-from cluster_model.names import DeviceName, parse_name
+from cluster_model.names import DeviceName, format_rack, parse_name
 
 ROLES: tuple[str, ...] = get_args(Role)
 
@@ -71,16 +71,17 @@ def _check_rows(racks: Racks) -> Iterator[Diagnostic]:
             owners.setdefault(row, name)
 
 
-def _explain_rack(rack: str, racks: Racks) -> tuple[str, str] | None:
-    """Return what is wrong with a rack's name, and what would be right; None when the rack exists."""
+def _explain_rack(rack: str, racks: Racks) -> tuple[str, str, str] | None:
+    """Return what is wrong with a rack's name, what would be right, and the way out; None when the rack exists."""
     letters = rack.rstrip("0123456789")
     row, position = racks.rows.get(letters), int(rack[len(letters) :])
     if row is None:
-        return f"rack {rack} does not exist: there is no row {letters}", f"a rack in one of the rows {', '.join(racks.rows)}"
+        return f"rack {rack} does not exist: there is no row {letters}", f"a rack in one of the rows {', '.join(racks.rows)}", ""
     if not 1 <= position <= row.racks:
-        return f"rack {rack} does not exist", f"{letters}01 to {letters}{row.racks:02d}"
-    if rack != f"{letters}{position:02d}":
-        return f"rack {rack} is written {letters}{position:02d}", "two digits below 100, three from there"
+        return f"rack {rack} does not exist", f"{letters}01 to {letters}{row.racks:02d}", ""
+    if rack != format_rack(letters, position):
+        right = format_rack(letters, position)
+        return f"rack {rack} is written {right}", "two digits below 100, three from there", f"write {right}"
     return None
 
 
@@ -102,7 +103,7 @@ def _check_servers(cluster: Cluster) -> Iterator[Diagnostic]:
             yield _error("INT009", f"{where}@key", f"a server called {name}-001 would pass for a switch", "another name", fix)
         if group.role is None and name not in ROLES:
             summary = f"the name {name} does not say what these servers are for"
-            yield _error("INT014", f"{where}.role", summary, f"role: one of {', '.join(ROLES)}", "add role:")
+            yield _error("INT014", f"{where}.role", summary, f"one of {', '.join(ROLES)}", "add role: with one of these")
         planned = group.planned if group.planned is not None else group.count
         if group.count > planned:
             fix = f"set planned to {group.count} or more, or take it away"
@@ -172,7 +173,8 @@ def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:
                 summary = (
                     f"pool {name} has {'neither replicas nor erasure' if pool.replicas is None else 'both replicas and erasure'}"
                 )
-                yield _error("INT019", f"ceph.pools.{name}", summary, "one of the two", "write replicas: 3, or erasure: 4+2")
+                fix = "write replicas: 3, or erasure: 4+2" if pool.replicas is None else "keep one"
+                yield _error("INT019", f"ceph.pools.{name}", summary, "one of the two", fix)
     if cluster.kubernetes is not None:
         named.append(("kubernetes.control", cluster.kubernetes.control))
         named += [(f"kubernetes.workers.{i}", name) for i, name in enumerate(cluster.kubernetes.workers)]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import yaml
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.source import Source
+
+_GLUED = re.compile(r"\s*(?:- )?[A-Za-z_][\w-]*:(?=[^\s/])")
 
 
 def explain_yaml_error(error: yaml.MarkedYAMLError, source: Source) -> Diagnostic:
@@ -24,7 +28,7 @@ def explain_yaml_error(error: yaml.MarkedYAMLError, source: Source) -> Diagnosti
     if "\t" in indent and column <= len(indent):
         return report("a tab stands in the indentation", (line, indent.index("\t")), "spaces", "indent with two spaces per level")
     if "alias" in problem:
-        name = text[column:].split()[0] if text[column:].split() else ""
+        name = "".join(text[column:].split()[:1]).rstrip(",]}")
         return report(f"the alias {name} names no anchor above it", (line, column), f"an anchor &{name.lstrip('*')} further up")
     if "duplicate anchor" in context or "duplicate anchor" in problem:
         return report("the anchor stands twice", (line, column), fix="give one of the two another name")
@@ -32,6 +36,9 @@ def explain_yaml_error(error: yaml.MarkedYAMLError, source: Source) -> Diagnosti
         return report("YAML does not know this backslash escape", (line, column), fix="use 'single quotes'")
     if "quoted scalar" in context:
         return report("a quote is opened here and never closed", first, fix="close the quote")
+    if "node content" in problem:
+        found = character or "the end of the file"
+        return report(f"{found} stands where a value belongs", (line, column), fix="write the value")
     if "flow" in context:
         opened = source.lines[first[0]][first[1] : first[1] + 1]
         closing = {"[": "]", "{": "}"}.get(opened, "bracket")
@@ -40,24 +47,23 @@ def explain_yaml_error(error: yaml.MarkedYAMLError, source: Source) -> Diagnosti
         return report(f"a comma or the closing {closing} is missing before this", (line, column), f"a comma, or {closing}")
     if "cannot start any token" in problem:
         return report(f"a value cannot begin with {character}", (line, column), fix="put the value in quotes")
-    if "node content" in problem:
-        return report(
-            f"{character or 'the end of the file'} stands where a value belongs", (line, column), fix="write the value, or quotes"
-        )
     if "expected ':'" in problem:
-        return report("this key has no colon with a space after it", first, "key: value", "put a colon and one space after the key")
+        fix = "put a colon and one space after the key"
+        return report("this key has no colon with a space after it", first, "key: value", fix)
     if "mapping values" in problem:
+        glued = _GLUED.match(source.lines[line - 1]) if line else None
+        if glued:
+            place = (line - 1, glued.end() - 1)
+            return report("no space stands behind this colon", place, "key: value", "put one space after the colon")
         return report(
             "a colon stands where no key can end",
             (line, column),
             "one `key: value` per line, keys of one level in one column",
             "mend the indentation, or put a value that holds a colon in quotes",
         )
+    if text[:column].rstrip().endswith(("'", '"')):
+        return report("text stands behind a closing quote", (line, column), fix="put the whole value in quotes")
     if "block" in context:
-        return report(
-            "this does not line up with anything above it",
-            (line, column),
-            "keys of one level in one column, nothing after a closing quote",
-            "mend the indentation",
-        )
+        expected = "keys of one level in one column"
+        return report("this does not line up with anything above it", (line, column), expected, "mend the indentation")
     return report("this is not YAML", (line, column), fix="put values with special characters in quotes")

@@ -30,7 +30,7 @@ _SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 
 
 class _TooMuchError(Exception):
-    """Raised when aliases expand to more values than any intent has."""
+    """Raised with the intent path at which aliases expand to more values than any intent has."""
 
 
 class _Builder:
@@ -46,7 +46,7 @@ class _Builder:
         """Return the value of a node and note its mark under `path`."""
         self._count += 1
         if self._count > MAX_VALUES or depth > MAX_DEPTH:
-            raise _TooMuchError
+            raise _TooMuchError(path)
         mark = _mark(node)
         is_block = isinstance(node, yaml.CollectionNode) and not node.flow_style
         self.source.values[path] = key if is_block and key is not None else mark
@@ -142,7 +142,7 @@ class _Builder:
     def _merged_pairs(self, node: yaml.Node, path: str, depth: int) -> dict[Any, tuple[yaml.Node, yaml.Node]]:
         """Return the pairs that a merge key brings in, the first mapping of a list winning."""
         if depth > MAX_DEPTH:
-            raise _TooMuchError
+            raise _TooMuchError(path)
         found: dict[Any, tuple[yaml.Node, yaml.Node]] = {}
         for mapping in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(mapping, yaml.MappingNode):
@@ -154,7 +154,7 @@ class _Builder:
             for key_node, value_node in mapping.value:
                 self._count += 1
                 if self._count > MAX_VALUES:
-                    raise _TooMuchError
+                    raise _TooMuchError(path)
                 if key_node.tag == _TAG + "merge":
                     inherited |= self._merged_pairs(value_node, path, depth + 1)
                 elif isinstance(key_node, yaml.ScalarNode):
@@ -189,8 +189,9 @@ def read_yaml(file: str, raw: bytes) -> tuple[Any, Source, list[Diagnostic]]:
         data = builder.build(root, "", 0)
     except yaml.MarkedYAMLError as error:
         return None, source, [explain_yaml_error(error, source)]
-    except (_TooMuchError, RecursionError):
-        return None, source, [_too_much(file, "aliases expand to more values than any intent has", 1, 1)]
+    except _TooMuchError as error:
+        mark = source.keys.get(str(error).partition(".")[0], Mark(1, 1))
+        return None, source, [_too_much(file, "aliases expand to more values than any intent has", mark.line, mark.column)]
     if not isinstance(data, dict) and not has_errors(builder.findings):
         summary, expected = f"the file holds {describe_value(data)}, not a mapping", "keys such as name:, site: and racks:"
         builder.findings.append(Diagnostic("YML003", "error", "", summary, expected, fix=_NEW))
@@ -219,6 +220,9 @@ def _refuse_text(source: Source, raw: bytes) -> Diagnostic | None:
     """Return why these bytes are not worth parsing, or None."""
     if len(raw) > MAX_BYTES:
         return _too_much(source.file, f"the file has {len(raw)} bytes", 1, 1)
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        found = Diagnostic("YML006", "error", "", "the file is UTF-16", "a UTF-8 file", fix="save the file as UTF-8")
+        return found.located(source.file, 0, 0)
     try:
         raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
