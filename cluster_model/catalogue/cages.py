@@ -16,8 +16,9 @@ class Cage:
         form_factor: what transceiver it takes.
         lanes: electrical lanes.
         modes: ways to run it, the native one first.
-        first_lane: first lane as SONiC's port_config.ini counts.
+        first_lane: number that SONiC names its first port by; a split port's is higher by the lanes before it.
         splittable: whether it may leave its native mode.
+        lane_numbers: its lanes as the lanes column of SONiC's port_config.ini has them.
     """
 
     number: int
@@ -26,6 +27,7 @@ class Cage:
     modes: tuple[Mode, ...]
     first_lane: int
     splittable: bool
+    lane_numbers: tuple[int, ...] = ()
 
     @property
     def bandwidth_gbps(self) -> int:
@@ -56,7 +58,12 @@ def _expand(switch: Switch) -> tuple[Cage, ...]:
     for group in switch.cages:
         modes = tuple(parse_mode(text) for text in group.modes)
         lane = lane if group.first_lane is None else group.first_lane
+        hardware = lane if group.hardware_first_lane is None else group.hardware_first_lane
+        step = group.hardware_lane_step or group.lanes
+        splittable = group.max_split and len(modes) > 1
         for number in range(group.first, group.first + group.count):
-            cages.append(Cage(number, group.form_factor, group.lanes, modes, lane, group.max_split and len(modes) > 1))
+            lanes = tuple(range(hardware, hardware + group.lanes))
+            cages.append(Cage(number, group.form_factor, group.lanes, modes, lane, splittable, lanes))
             lane += group.lanes
+            hardware += step
     return tuple(sorted(cages, key=lambda cage: cage.number))

@@ -64,7 +64,11 @@ class CageGroup(Sourced):
     modes: Annotated[list[Annotated[str, Field(pattern=r"^[0-9]+x[0-9]+$")]], Field(min_length=1)]
     """Modes as COUNTxSPEED_GBPS, e.g. `2x400`; the first is the native one."""
     first_lane: Annotated[int, Field(ge=0)] | None = None
-    """First lane number of the first cage as SONiC's port_config.ini counts; default: lanes of all cages before it."""
+    """Number in SONiC's name of the first cage (Ethernet0); the next cage's is `lanes` higher. Default: all lanes before."""
+    hardware_first_lane: Annotated[int, Field(ge=0)] | None = None
+    """First number in the lanes column of SONiC's port_config.ini; default: `first_lane`."""
+    hardware_lane_step: Annotated[int, Field(ge=1)] | None = None
+    """Lane numbers from one cage to the next in that column; default: `lanes`."""
     max_split: bool = True
     """False: splitting these cages takes lanes from a neighbour, so only the native mode is used."""
 

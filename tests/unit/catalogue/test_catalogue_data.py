@@ -1,0 +1,190 @@
+"""Every file we ship is whole: it loads without findings, and says where its numbers come from."""
+
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+import yaml
+
+from cluster_model.catalogue.audit import audit_sources
+from cluster_model.catalogue.cages import switch_cages
+from cluster_model.catalogue.document import read_document
+from cluster_model.catalogue.load import load_catalogue
+from cluster_model.paths import CATALOGUE, TEMPLATES
+
+CATALOG, _ = load_catalogue()
+DEVICES = CATALOG.names("device")
+FILES = sorted(p for p in CATALOGUE.rglob("*.yaml") if p.name != "interface-types.yaml") + sorted(
+    TEMPLATES.glob("switch/*/platform.yml")
+)
+NEEDED = [
+    "nvidia/dgx-a100",
+    "nvidia/dgx-h100",
+    "nvidia/dgx-h200",
+    "nvidia/dgx-b200",
+    "nvidia/dgx-b300",
+    "dell/xe9680",
+    "dell/xe9680-mi300x",
+    "generic/4u-8l40s",
+    "generic/2u-24nvme",
+    "generic/1u",
+    "nvidia/ufm-3.1",
+    "nvidia/sn5600",
+    "nvidia/sn4700",
+    "nvidia/sn3700c",
+    "nvidia/sn2201",
+    "nvidia/qm9700",
+    "nvidia/qm8790",
+    "nvidia/q3400-ra",
+    "arista/dcs-7060x6-64pe",
+    "arista/dcs-7050cx3-32s",
+    "generic/linux-32x100g",
+    "generic/linux-48x1g",
+    "generic/pdu-11kw",
+    "generic/pdu-17kw",
+    "generic/pdu-34kw",
+]
+
+
+def test_nothing_is_found_in_what_we_ship():
+    catalogue, findings = load_catalogue()
+    assert findings == []
+    assert catalogue.check() == []
+
+
+@pytest.mark.parametrize("ref", NEEDED)
+def test_the_reference_designs_find_their_hardware(ref):
+    assert CATALOG.device(ref) is not None
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: "-".join(p.parts[-3:]))
+def test_every_number_has_a_source(path):
+    document = read_document(path)
+    block = document.data.get("gpuyard", document.data)
+    loose = {k: v for k, v in block.items() if k not in {"lengths_m", "lengths_source"}}
+    assert list(audit_sources(document, loose, ())) == []
+    assert not block.get("lengths_m") or block["lengths_source"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: "-".join(p.parts[-3:]))
+def test_what_is_not_confirmed_says_how_it_was_derived(path):
+    def walk(data):
+        if isinstance(data, dict):
+            if data.get("confirmed") is False:
+                assert len(data["source"]) > 20
+            for value in data.values():
+                walk(value)
+        elif isinstance(data, list):
+            for value in data:
+                walk(value)
+
+    walk(yaml.safe_load(path.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("ref", CATALOG.names("server"))
+def test_servers_are_wired_as_a_design_expects(ref):
+    server = CATALOG.server(ref)
+    ports = server.network.ports
+    networks = Counter(port.network for port in ports)
+    assert networks["storage"] in {0, 2}, "dual-homed or not at all"
+    assert networks["oob"] == 1
+    rails = [port.rail for port in ports if port.network == "compute" and port.rail is not None]
+    assert rails == list(range(len(rails)))
+    if server.gpus is not None and networks["compute"]:
+        assert len(rails) == server.gpus.count
+        assert sorted(port.gpu for port in ports if port.gpu is not None) == rails
+    assert len({port.pci for port in ports if port.pci}) == sum(1 for port in ports if port.pci)
+
+
+@pytest.mark.parametrize("ref", CATALOG.names("switch"))
+def test_switch_cages_count_up(ref):
+    cages = switch_cages(CATALOG.device(ref))
+    assert [cage.number for cage in cages] == list(range(1, len(cages) + 1))
+    lanes = [lane for cage in cages for lane in cage.lane_numbers]
+    assert len(set(lanes)) == len(lanes)
+    assert switch_cages(CATALOG.device(ref)) is cages
+
+
+@pytest.mark.parametrize(
+    ("ref", "cage", "name_lane", "lanes"),
+    [
+        ("nvidia/sn5600", 64, 504, tuple(range(504, 512))),
+        ("nvidia/sn4700", 32, 248, tuple(range(248, 256))),
+        ("nvidia/sn2201", 48, 47, (188,)),
+        ("nvidia/sn2201", 52, 60, (204, 205, 206, 207)),
+    ],
+)
+def test_lanes_are_those_of_sonics_port_config(ref, cage, name_lane, lanes):
+    found = switch_cages(CATALOG.device(ref))[cage - 1]
+    assert (found.number, found.first_lane, found.lane_numbers) == (cage, name_lane, lanes)
+
+
+@pytest.mark.parametrize(
+    ("ref", "ports", "speed_gbps"),
+    [("nvidia/qm9700", 64, 400), ("nvidia/q3400-ra", 144, 800), ("nvidia/qm8790", 40, 200), ("nvidia/sn5600", 64, 800)],
+)
+def test_native_radix(ref, ports, speed_gbps):
+    native = [cage.modes[0] for cage in switch_cages(CATALOG.device(ref))]
+    assert sum(mode.count for mode in native) == ports
+    assert {mode.speed_gbps for mode in native} == {speed_gbps}
+
+
+def test_dgx_h100_ports_are_those_of_the_user_guide():
+    ports = {port.rail: port for port in CATALOG.server("nvidia/dgx-h100").network.ports if port.network == "compute"}
+    assert [ports[r].rdma for r in range(8)] == [f"mlx5_{n}" for n in (0, 3, 4, 5, 6, 9, 10, 11)]
+    assert [ports[r].cage for r in range(8)] == [4, 3, 3, 4, 1, 2, 2, 1]
+    assert ports[7].pci == "0000:dc:00.0"
+    assert (ports[7].name, ports[7].infiniband_name) == ("enp220s0np0", "ibp220s0")
+
+
+@pytest.mark.parametrize("nos", ["sonic", "frr", "eos", "cumulus", "infiniband"])
+def test_platforms_answer_the_same_questions(nos):
+    platform = CATALOG.platforms[nos]
+    assert set(platform.features) == set(CATALOG.platforms["sonic"].features)
+    assert (platform.ecn_kb != {}) == platform.features["ecn"]
+    assert platform.rendered == (nos in {"sonic", "frr"})
+    for low, high, percent in platform.ecn_kb.values():
+        assert 0 < low < high
+        assert 0 < percent <= 100
+
+
+def test_files_are_read_when_asked_for():
+    code = """
+import cluster_model.catalogue.document as document
+from cluster_model.catalogue import load
+seen = []
+real = document.read_document
+load.read_document = lambda path, shipped=True: seen.append(path.stem) or real(path, shipped)
+catalogue, _ = load.load_catalogue()
+assert len(catalogue.names()) > 20 and "nvidia/dgx-h100" in catalogue.devices
+assert seen == [], seen
+catalogue.device("nvidia/dgx-h100"); catalogue.device("nvidia/dgx-h100"); catalogue.media
+assert seen == ["dgx-h100", "media"], seen
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("ref", "kind", "first"),
+    [
+        ("nvidia/sn560", "switch", "nvidia/sn5600"),
+        ("dgx-h100", "server", "nvidia/dgx-h100"),
+        ("NVIDIA/DGX-H100", "device", "nvidia/dgx-h100"),
+        ("nvidia/h100", "gpu", "nvidia/h100-sxm"),
+        ("soniq", "platform", "sonic"),
+    ],
+)
+def test_a_slip_of_the_hand_is_understood(ref, kind, first):
+    assert first in CATALOG.suggest(ref, kind)
+
+
+def test_nothing_is_suggested_for_nonsense():
+    assert CATALOG.suggest("zzzz/qqqqqqqq", "device") == []
+
+
+def test_typed_helpers_tell_kinds_apart():
+    assert CATALOG.switch("nvidia/dgx-h100") is None
+    assert CATALOG.server("nvidia/sn5600") is None
+    assert CATALOG.pdu("generic/pdu-17kw").capacity_w == 17700
+    assert CATALOG.device("nobody/nothing") is None
