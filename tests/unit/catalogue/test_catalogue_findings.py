@@ -201,6 +201,15 @@ def test_a_users_media_add_to_ours(tmp_path):
     assert "cat6-1g" in catalogue.media.cables
 
 
+@pytest.mark.parametrize("page", ["add-a-server.md", "add-a-switch-model.md"])
+def test_the_manuals_example_loads(tmp_path, page):
+    text = (Path(__file__).parents[3] / "docs" / page).read_text("utf-8")
+    example = text.split("```yaml\n")[1].split("```")[0].replace("count: 8", "count: 2")
+    catalogue, findings = load(tmp_path, example)
+    assert findings == []
+    assert catalogue.device("acme/thing").manufacturer == "Acme"
+
+
 def test_a_users_media_are_checked(tmp_path):
     (tmp_path / "media.yaml").write_text("cables:\n  mine: {kind: dac, reach_m: 7}\n")
     _, findings = load_catalogue(tmp_path)

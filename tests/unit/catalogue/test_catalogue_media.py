@@ -18,6 +18,7 @@ PAIRS = [
     (E, "osfp", "1x800", "osfp", "1x800"),
     (E, "osfp", "4x200", "qsfp112", "1x200"),
     (E, "osfp", "4x200", "osfp", "1x200"),
+    (E, "osfp", "4x200", "osfp", "2x200"),  # a DGX run at half speed
     (E, "osfp", "2x400", "qsfp-dd", "1x400"),  # SN5600 spine over SN4700 leafs
     (IB, "osfp", "2x800", "osfp", "2x800"),
     (IB, "osfp", "2x800", "osfp", "1x800"),
