@@ -33,9 +33,14 @@ def command(id_: str | None) -> None:
 
 
 def _wrap(paragraph: str) -> str:
-    """Return a paragraph in lines of at most 100 characters; a line that is short already stays as it is."""
-    rows = []
+    """Return a paragraph in lines of at most 100 characters; tables, lists and headings keep their lines."""
+    rows: list[tuple[str, str]] = []
     for line in paragraph.splitlines():
+        text = line.strip()
         indent = line[: len(line) - len(line.lstrip())]
-        rows.append(line if len(line) <= 100 else click.wrap_text(line.strip(), 100, indent, indent))
-    return "\n".join(rows)
+        is_own = not rows or rows[-1][0] != indent or "   " in text or text.startswith(("*", "-")) or rows[-1][1].endswith(":")
+        if is_own:
+            rows.append((indent, text))
+        else:
+            rows[-1] = (indent, f"{rows[-1][1]} {text}")
+    return "\n".join(click.wrap_text(text, 100, indent, indent) for indent, text in rows)

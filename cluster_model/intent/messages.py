@@ -182,7 +182,7 @@ def _suggest_rewriting(value: Any, path: tuple[str, ...], source: Source) -> str
         if number is None or not any(kind.get("type") in {"integer", "number"} for kind in kinds):
             return ""
         return f"write {number[1]}; the unit is in the key's name" if number[2] else f"take the quotes away: {value}"
-    texts = [kind for kind in kinds if kind.get("type") == "string"]
+    texts = [kind for kind in kinds if kind.get("type") == "string" and "format" not in kind]
     if mark.plain and mark.raw and any(re.search(kind.get("pattern", ""), mark.raw) for kind in texts):
         return f'put it in quotes: "{mark.raw}"'
     return ""
