@@ -417,4 +417,4 @@ class Plan:
     @property
     def power_w(self) -> float:
         """Return the highest draw of everything, optics included, W."""
-        return sum(rack.load_w for rack in self.power)
+        return round(sum(rack.load_w for rack in self.power), 1)

@@ -1,0 +1,249 @@
+"""From an intent and the catalogue to a plan: every choice made, in one pass from the floor up."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from typing import Any
+
+from cluster_model import __version__
+from cluster_model.catalogue.load import Catalogue
+from cluster_model.catalogue.types import Technology
+from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.cluster import Cluster
+from cluster_model.names import DeviceName, format_name, natural_key
+from cluster_model.plan.context import Context, resolve_server
+from cluster_model.plan.draft import Bench, PduDraft, ServerDraft
+from cluster_model.plan.fabric import FabricShape, resolve_models, role_of, shape_fabric
+from cluster_model.plan.lossless import plan_lossless
+from cluster_model.plan.media import Cabler
+from cluster_model.plan.model import BomLine, Network, Plan, RackPower, Site
+from cluster_model.plan.oob import OobWirer, plan_blocks, shape_oob
+from cluster_model.plan.placement import Floor, place_servers, plan_racks
+from cluster_model.plan.power import Load, plan_power
+from cluster_model.plan.summary import summarise_network
+from cluster_model.plan.wiring import Wirer
+
+
+def build_plan(
+    cluster: Cluster, catalogue: Catalogue, facts: Any = None, digest: str = ""
+) -> tuple[Plan | None, list[Diagnostic]]:
+    """Return the plan of a cluster with the findings of planning; no plan where any of them is an error.
+
+    Args:
+        cluster: the intent, valid in itself.
+        catalogue: hardware facts.
+        facts: serial numbers, MACs and GUIDs by name (`FactTables`), or None.
+        digest: digest of the intent's files, kept in the plan.
+
+    Errors: HWR001, HWR002, HWR003, NOS001, PLC001 to PLC004, NET001, NET002, NET004 to NET009, ADR001, CAB001.
+    """
+    ctx = Context(cluster, catalogue, facts)
+    for name, group in cluster.servers.items():
+        model = resolve_server(ctx, group.model, f"servers.{name}.model")
+        if model is not None:
+            ctx.servers[name] = model
+    oob = cluster.networks.oob
+    oob_models = resolve_models(ctx, oob, "networks.oob", oob.nos or "sonic", "ethernet")
+    for name, racks in cluster.racks.groups.items():
+        if racks.pdu and catalogue.pdu(racks.pdu) is None:
+            near = catalogue.suggest(racks.pdu, "pdu")
+            fix = f"did you mean {near[0]}?" if near else "see gpuyard catalogue for what is known"
+            where = f"racks.groups.{name}.pdu"
+            ctx.report(
+                "HWR001", where, f"{racks.pdu} is no PDU of the catalogue", expected="a PDU model", actual=racks.pdu, fix=fix
+            )
+    if ctx.failed() or oob_models is None:
+        _resolve_fabrics(ctx)
+        return None, ctx.findings
+    shapes = [shape for shape in (shape_fabric(ctx, "compute"), shape_fabric(ctx, "storage")) if shape]
+    floor = plan_racks(ctx)
+    blocks = plan_blocks(ctx, floor, oob_models[0])
+    oob_shape = shape_oob(ctx, oob_models, blocks)
+    place_servers(ctx, floor)
+    if ctx.failed() or oob_shape is None:
+        return None, ctx.findings
+    bench = Bench(servers={name: _draft_servers(ctx, floor, name) for name in cluster.servers})
+    cabler = Cabler(ctx)
+    for shape in shapes:
+        Wirer(ctx, floor, cabler, bench, shape).wire()
+    pdus = _draft_pdus(ctx, floor, bench)
+    _take_switch_facts(ctx, bench)
+    OobWirer(ctx, floor, cabler, bench, oob_shape, blocks=blocks, pdus=pdus).wire()
+    if ctx.failed():
+        return None, ctx.findings
+    return _assemble(ctx, floor, bench, [*shapes, oob_shape], pdus, digest), ctx.findings
+
+
+def _resolve_fabrics(ctx: Context) -> None:
+    """Look up the other networks' models too, so that all unknown ones are found at once."""
+    for name in ("compute", "storage"):
+        intent = getattr(ctx.cluster.networks, name)
+        if intent is not None:
+            technology: Technology = "infiniband" if intent.technology == "infiniband" else "ethernet"
+            nos = "infiniband" if technology == "infiniband" else intent.nos or "sonic"
+            resolve_models(ctx, intent, f"networks.{name}", nos, technology)
+
+
+def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:
+    group, model = ctx.cluster.servers[name], ctx.servers[name]
+    known = ctx.facts.servers if ctx.facts is not None else {}
+    drafts = []
+    for number, (rack, u) in enumerate(floor.servers[name], 1):
+        host = format_name(DeviceName("server", group=name, number=number))
+        fact = known.get(host)
+        drafts.append(
+            ServerDraft(
+                name=host,
+                group=name,
+                role=role_of(name, group),
+                number=number,
+                model=model,
+                built=number <= group.count,
+                rack=rack,
+                u=u,
+                where=f"servers.{name}",
+                serial=fact.serial if fact else "",
+                macs=fact.macs if fact else {},
+                guids=fact.guids if fact else {},
+                bmc_mac=fact.bmc_mac if fact else "",
+            )
+        )
+    return drafts
+
+
+def _draft_pdus(ctx: Context, floor: Floor, bench: Bench) -> list[PduDraft]:
+    known = ctx.facts.pdus if ctx.facts is not None else {}
+    everything = [d for drafts in bench.servers.values() for d in drafts] + list(bench.switches)
+    planned = {d.rack for d in everything}
+    built = {d.rack for d in everything if d.built}
+    drafts = []
+    for space in floor.racks.values():
+        rack = space.rack
+        if not rack.pdu or rack.name not in planned:
+            continue
+        for feed in range(1, rack.feeds + 1):
+            name = format_name(DeviceName("pdu", rack=rack.name, number=feed))
+            fact = known.get(name)
+            drafts.append(
+                PduDraft(
+                    name,
+                    rack.name,
+                    feed,
+                    rack.pdu,
+                    fact.mac if fact else "",
+                    fact.serial if fact else "",
+                    f"racks.groups.{rack.group}.pdu",
+                    rack.name in built,
+                )
+            )
+    return drafts
+
+
+def _take_switch_facts(ctx: Context, bench: Bench) -> None:
+    known = ctx.facts.switches if ctx.facts is not None else {}
+    for switch in bench.switches:
+        if fact := known.get(switch.name):
+            switch.serial, switch.mac, switch.guid = fact.serial, fact.mgmt_mac, fact.guid
+
+
+def _plan_powers(ctx: Context, floor: Floor, bench: Bench) -> dict[str, RackPower]:
+    loads: dict[str, list[Load]] = defaultdict(list)
+    for drafts in bench.servers.values():
+        for server in drafts:
+            if not server.built:
+                continue
+            power, board = server.model.block.power, server.model.block.gpus
+            gpu = ctx.catalogue.gpus.get(board.model) if board else None
+            optics_w = sum(server.optics.values())
+            loads[server.rack].append(
+                Load(
+                    power.maximum_w + optics_w,
+                    optics_w,
+                    power.psu_count,
+                    power.psu_w or 0.0,
+                    board.count if board and gpu else 0,
+                    gpu.power_max_w if gpu else 0.0,
+                    gpu.power_min_w if gpu else 0.0,
+                )
+            )
+    for switch in bench.switches:
+        if switch.built:
+            power = switch.model.block.power
+            optics_w = sum(switch.optics.values())
+            loads[switch.rack].append(Load(power.maximum_w + optics_w, optics_w, power.psu_count, power.psu_w or 0.0))
+    always = ctx.cluster.gpu.power.on_feed_loss == "always-cap"
+    return {rack: plan_power(floor.racks[rack].rack, found, always_cap=always) for rack, found in loads.items()}
+
+
+def _assemble(ctx: Context, floor: Floor, bench: Bench, shapes: list[FabricShape], pdus: list[PduDraft], digest: str) -> Plan:
+    cluster = ctx.cluster
+    powers = _plan_powers(ctx, floor, bench)
+    groups = sorted(bench.servers, key=lambda name: cluster.servers[name].id)
+    servers = []
+    for name in groups:
+        for draft in bench.servers[name]:
+            if draft.built:
+                power = powers[draft.rack]
+                servers.append(draft.freeze(power.gpu_cap_w, power.gpu_cap_feed_lost_w))
+    switches = tuple(draft.freeze() for draft in bench.switches if draft.built)
+    order = list(floor.racks)
+    cables = tuple(bench.cables)
+    networks: tuple[Network, ...] = tuple(summarise_network(cluster, shape, switches, cables, servers) for shape in shapes)
+    racks = tuple(floor.racks[name].rack for name in order if name in powers or floor.racks[name].rack.blocked)
+    site = cluster.site
+    return Plan(
+        name=cluster.name,
+        version=__version__,
+        digest=digest,
+        site=Site(
+            site.domain,
+            site.timezone,
+            tuple(map(str, site.dns)),
+            tuple(map(str, site.ntp)),
+            tuple(map(str, site.syslog)),
+            tuple(map(str, site.snmp_managers)),
+        ),
+        racks=racks,
+        servers=tuple(servers),
+        switches=switches,
+        pdus=tuple(pdu.freeze() for pdu in pdus if pdu.built),
+        cables=cables,
+        networks=networks,
+        lossless=plan_lossless(ctx),
+        power=tuple(powers[name] for name in order if name in powers),
+        bom=_count(bench, pdus),
+    )
+
+
+def _count(bench: Bench, pdus: list[PduDraft]) -> tuple[BomLine, ...]:
+    """Return the bill of materials: optics by cage, attached cables by assembly, fibres by port."""
+    lines: Counter[tuple[str, str, float]] = Counter()
+    for drafts in bench.servers.values():
+        lines.update(("server", d.model.ref, 0.0) for d in drafts if d.built)
+    lines.update(("switch", d.model.ref, 0.0) for d in bench.switches if d.built)
+    lines.update(("pdu", d.model, 0.0) for d in pdus if d.built)
+    cages: dict[tuple[str, int], str] = {}
+    assemblies: dict[str, tuple[str, float]] = {}
+    seats = _cage_numbers(bench)
+    for cable in bench.cables:
+        if cable.a_optic:
+            cages[cable.a, seats[cable.a, cable.a_port]] = sys.intern(cable.a_optic)
+            cages[cable.b, seats[cable.b, cable.b_port]] = sys.intern(cable.b_optic)
+            lines["fibre", cable.medium, cable.length_m] += 1
+        else:
+            longest = max(cable.length_m, assemblies.get(cable.assembly, ("", 0.0))[1])
+            assemblies[cable.assembly] = (cable.medium, longest)
+    lines.update(("transceiver", optic, 0.0) for optic in cages.values())
+    lines.update(("cable", medium, length_m) for medium, length_m in assemblies.values())
+    ordered = sorted(lines.items(), key=lambda item: (KINDS.index(item[0][0]), natural_key(item[0][1]), item[0][2]))
+    return tuple(BomLine(kind, item, length_m, count) for (kind, item, length_m), count in ordered)
+
+
+KINDS = ("server", "switch", "pdu", "transceiver", "cable", "fibre")
+
+
+def _cage_numbers(bench: Bench) -> dict[tuple[str, str], int]:
+    found = {(d.name, port.name): port.cage for drafts in bench.servers.values() for d in drafts for port in d.ports}
+    found.update({(d.name, port.name): port.cage for d in bench.switches for port in d.ports})
+    return found

@@ -1,0 +1,193 @@
+"""How many switches a Clos fabric needs, in closed form.
+
+Source: NVIDIA DGX SuperPOD H100 reference architecture, network fabrics, table 4, from whose rows the spine rule is derived:
+every leaf has the same number of links to every spine, so the spine count divides the uplinks. A plain ceiling gives 12
+spines for three units where the published figure is 16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+
+@dataclass(frozen=True, slots=True)
+class Clos:
+    """Dimensions of one plane. Counts are of the planned fabric.
+
+    Args:
+        tiers: 1 to 3.
+        leafs: leafs of one plane.
+        uplinks: uplinks per leaf; 0 with one tier.
+        leafs_per_pod: leafs whose spines are the same.
+        pods: 1 with two tiers.
+        spines: spines per pod.
+        links_per_spine: links from a leaf to each spine of its pod.
+        spine_uplinks: uplinks per spine; 0 below three tiers.
+        cores: cores per core group; group j serves spine j of every pod.
+        links_per_core: links from a spine to each core of its group.
+    """
+
+    tiers: int
+    leafs: int
+    uplinks: int
+    leafs_per_pod: int
+    pods: int = 1
+    spines: int = 0
+    links_per_spine: int = 0
+    spine_uplinks: int = 0
+    cores: int = 0
+    links_per_core: int = 0
+
+    @property
+    def core_groups(self) -> int:
+        """Return the core groups: one per spine of a pod."""
+        return self.spines if self.cores else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """Why no fabric of these dimensions exists."""
+
+    rule: str
+    summary: str
+    expected: str
+    actual: str
+    fix: str
+
+
+def divisor_from(number: int, least: int) -> int | None:
+    """Return the smallest divisor of `number` that is at least `least`, or None.
+
+    >>> divisor_from(32, 12)
+    16
+    """
+    return next((d for d in range(max(1, least), number + 1) if number % d == 0), None)
+
+
+def derive_uplinks(host_gbps: int, fabric_speed_gbps: int, oversubscription: float) -> int:
+    """Return the uplinks of a leaf: host bandwidth over the allowed oversubscription, in links of the fabric's speed."""
+    return max(1, ceil(Fraction(host_gbps) / (Fraction(str(oversubscription)) * fabric_speed_gbps)))
+
+
+def size_clos(
+    *,
+    leafs: int,
+    leafs_per_unit: int,
+    uplinks: int,
+    spine_ports: int,
+    core_ports: int,
+    tiers: int | None,
+    spines: int | None,
+    cores: int | None,
+    least_spines: int,
+) -> Clos | Impossible:
+    """Return the dimensions of one plane.
+
+    Args:
+        leafs: planned leafs.
+        leafs_per_unit: leafs that must share a pod.
+        uplinks: uplinks per leaf.
+        spine_ports: ports of a spine at the fabric's speed.
+        core_ports: ports of a core at the fabric's speed.
+        tiers: tiers asked for; None takes the fewest.
+        spines: spines per pod chosen by hand.
+        cores: cores per group chosen by hand.
+        least_spines: lower bound on derived spine counts, for redundancy.
+
+    Errors: NET005, NET006.
+    """
+    if tiers == 1 or (tiers is None and leafs <= 1):
+        return Clos(1, leafs, 0, max(leafs, 1))
+    if tiers == 2 or (tiers is None and leafs <= spine_ports):
+        return _two_tiers(leafs, uplinks, spine_ports, spines, least_spines)
+    return _three_tiers(leafs, leafs_per_unit, uplinks, spine_ports, core_ports, spines, cores, least_spines)
+
+
+def _pick(total: int, least: int, chosen: int | None, tier: str, bound: int) -> int | Impossible:
+    if chosen is None:
+        found = divisor_from(total, max(least, min(bound, total)))
+        if found is None:
+            return Impossible(
+                "NET005",
+                f"no {tier} count joins this many switches",
+                f"at most {total} {tier}s, one per uplink",
+                f"{least} needed",
+                "choose switches of a higher radix, another tier, or more uplinks",
+            )
+        return found
+    if total % chosen:
+        near = sorted({d for d in (divisor_from(total, chosen), max(d for d in range(1, chosen + 1) if total % d == 0)) if d})
+        return Impossible(
+            "NET006",
+            f"{chosen} {tier}s do not divide {total} uplinks, so some would get fewer links than others",
+            f"a divisor of {total}",
+            str(chosen),
+            f"set it to {' or '.join(map(str, near))}, or set uplinks to {total + chosen - total % chosen}",
+        )
+    if chosen < least:
+        return Impossible(
+            "NET001",
+            f"{chosen} {tier}s have too few ports",
+            f"at least {least} {tier}s",
+            str(chosen),
+            f"set it to {divisor_from(total, least) or least}, or leave it out",
+        )
+    return chosen
+
+
+def _two_tiers(leafs: int, uplinks: int, spine_ports: int, chosen: int | None, bound: int) -> Clos | Impossible:
+    if leafs > spine_ports:
+        return Impossible(
+            "NET005",
+            f"two tiers cannot join {leafs} leafs",
+            f"at most {spine_ports} leafs, one port of each spine",
+            f"{leafs} leafs",
+            "set tiers to 3 or auto, or choose a spine of a higher radix",
+        )
+    spines = _pick(uplinks, ceil(leafs * uplinks / spine_ports), chosen, "spine", bound)
+    if isinstance(spines, Impossible):
+        return spines
+    return Clos(2, leafs, uplinks, leafs, 1, spines, uplinks // spines)
+
+
+def _three_tiers(
+    leafs: int,
+    leafs_per_unit: int,
+    uplinks: int,
+    spine_ports: int,
+    core_ports: int,
+    chosen_spines: int | None,
+    chosen_cores: int | None,
+    bound: int,
+) -> Clos | Impossible:
+    down = spine_ports // 2
+    units_per_pod = down // leafs_per_unit
+    if units_per_pod == 0:
+        return Impossible(
+            "NET005",
+            "the leafs of one unit do not fit under the spines of a pod",
+            f"at most {down} leafs per unit, half the spine's ports",
+            f"{leafs_per_unit} leafs per unit",
+            "choose a spine of a higher radix, or more rails per leaf",
+        )
+    per_pod = min(units_per_pod * leafs_per_unit, leafs)
+    pods = ceil(leafs / per_pod)
+    spines = _pick(uplinks, ceil(per_pod * uplinks / down), chosen_spines, "spine", bound)
+    if isinstance(spines, Impossible):
+        return spines
+    links = uplinks // spines
+    spine_uplinks = per_pod * links
+    if pods > core_ports:
+        return Impossible(
+            "NET005",
+            f"three tiers cannot join {pods} pods",
+            f"at most {core_ports} pods, one port of each core",
+            f"{pods} pods of {per_pod} leafs",
+            "choose switches of a higher radix, or more planes",
+        )
+    cores = _pick(spine_uplinks, ceil(pods * spine_uplinks / core_ports), chosen_cores, "core", 1)
+    if isinstance(cores, Impossible):
+        return cores
+    return Clos(3, leafs, uplinks, per_pod, pods, spines, links, spine_uplinks, cores, spine_uplinks // cores)

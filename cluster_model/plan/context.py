@@ -1,0 +1,153 @@
+"""What the planner carries along: the intent, the catalogue, the findings, and what the catalogue says of each model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from cluster_model.catalogue.cages import Cage, switch_cages
+from cluster_model.catalogue.load import Catalogue
+from cluster_model.catalogue.types import DeviceType, Platform
+from cluster_model.catalogue.types import Server as ServerBlock
+from cluster_model.catalogue.types import Switch as SwitchBlock
+from cluster_model.diagnostic import Diagnostic, Severity
+from cluster_model.intent.cluster import Cluster
+from cluster_model.plan.ports import Layout, lay_out
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchModel:
+    """A switch model with the NOS that runs on it."""
+
+    ref: str
+    device: DeviceType
+    block: SwitchBlock
+    cages: tuple[Cage, ...]
+    nos: str
+    platform: Platform
+
+    @property
+    def height_u(self) -> int:
+        """Return the height in rack units."""
+        return max(1, ceil(self.device.u_height))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerModel:
+    """A server model."""
+
+    ref: str
+    device: DeviceType
+    block: ServerBlock
+
+    @property
+    def height_u(self) -> int:
+        """Return the height in rack units."""
+        return max(1, ceil(self.device.u_height))
+
+
+@dataclass(slots=True)
+class Context:
+    """The planner's bench. `findings` is the only thing that later steps add to."""
+
+    cluster: Cluster
+    catalogue: Catalogue
+    facts: Any
+    findings: list[Diagnostic] = field(default_factory=list)
+    servers: dict[str, ServerModel] = field(default_factory=dict)
+    _layouts: dict[tuple[object, ...], Layout] = field(default_factory=dict)
+
+    def report(
+        self,
+        rule: str,
+        where: str,
+        summary: str,
+        *,
+        expected: str = "",
+        actual: str = "",
+        fix: str = "",
+        severity: Severity = "error",
+    ) -> None:
+        """Add a finding."""
+        self.findings.append(Diagnostic(rule, severity, where, summary, expected, actual, fix))
+
+    def failed(self) -> bool:
+        """Return whether any finding so far is an error."""
+        return any(finding.severity == "error" for finding in self.findings)
+
+    def layout(self, model: SwitchModel, down: tuple[tuple[int, int], ...], up: tuple[int, int]) -> Layout:
+        """Return the seats of a switch wired with `down` runs and `up` links; one object for all switches wired alike."""
+        key = (model.ref, model.nos, down, up)
+        found = self._layouts.get(key)
+        if found is None:
+            patterns = (model.platform.port_native, model.platform.port_split)
+            found = self._layouts[key] = lay_out(model.cages, patterns, down, up)
+        return found
+
+
+def resolve_server(ctx: Context, ref: str, where: str) -> ServerModel | None:
+    """Return a server model, or None with a finding (HWR001, HWR002)."""
+    device = _resolve(ctx, ref, where, "server")
+    if device is None or not isinstance(device.gpuyard, ServerBlock):
+        return None
+    return ServerModel(ref, device, device.gpuyard)
+
+
+def resolve_switch(ctx: Context, ref: str, nos: str, technology: str, where: str, nos_where: str) -> SwitchModel | None:
+    """Return a switch model with its NOS, or None with a finding (HWR001, HWR002, NOS001)."""
+    device = _resolve(ctx, ref, where, "switch")
+    platform = ctx.catalogue.platforms.get(nos)
+    if platform is None:
+        known = ", ".join(name for name in ctx.catalogue.names("platform") if name != "infiniband")
+        ctx.report(
+            "NOS001",
+            nos_where,
+            f"network OS {nos} is not known",
+            expected=f"one of {known}",
+            actual=nos,
+            fix=f"set nos to one of {known}",
+        )
+    if device is None or platform is None or not isinstance(device.gpuyard, SwitchBlock):
+        return None
+    if technology not in device.gpuyard.technology:
+        ctx.report(
+            "HWR002",
+            where,
+            f"{ref} does not speak {technology}",
+            expected=f"a switch with technology {technology}",
+            actual=", ".join(device.gpuyard.technology),
+            fix="choose another switch, or another technology for the network",
+        )
+        return None
+    if nos == "sonic" and device.gpuyard.sonic is None:
+        ctx.report(
+            "NOS001",
+            where,
+            f"the catalogue does not know SONiC on {ref}",
+            expected="a model with a sonic block (hwsku, platform)",
+            actual="none",
+            fix="choose another nos or switch, or add the block in your own catalogue file",
+        )
+        return None
+    return SwitchModel(ref, device, device.gpuyard, switch_cages(device), nos, platform)
+
+
+def _resolve(ctx: Context, ref: str, where: str, kind: str) -> DeviceType | None:
+    device = ctx.catalogue.device(ref)
+    if device is None:
+        near = ctx.catalogue.suggest(ref, "device")
+        fix = f"did you mean {near[0]}?" if near else "see gpuyard catalogue for what is known, or add a file for it"
+        ctx.report("HWR001", where, f"{ref} is not in the catalogue", expected=f"a {kind} model", actual=ref, fix=fix)
+        return None
+    if device.gpuyard.kind != kind:
+        ctx.report(
+            "HWR002",
+            where,
+            f"{ref} is a {device.gpuyard.kind}, not a {kind}",
+            expected=f"a {kind} model",
+            actual=f"a {device.gpuyard.kind}",
+            fix=f"choose a {kind}; gpuyard catalogue lists them",
+        )
+        return None
+    return device

@@ -1,0 +1,346 @@
+"""The shape of a routed fabric: units, legs, tiers, addresses. Wiring follows it (wiring.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import ceil
+from typing import Literal
+
+from cluster_model.catalogue.types import Technology
+from cluster_model.intent.networks import ComputeNetwork, Fabric, OobNetwork, StorageNetwork
+from cluster_model.plan.addressing import Cut, PoolTooSmall, cut_pool, pow2
+from cluster_model.plan.clos import Clos, Impossible, derive_uplinks, size_clos
+from cluster_model.plan.context import Context, SwitchModel, resolve_switch
+from cluster_model.plan.legs import Leg, legs_per_leaf, plan_legs, ports_for, role_of
+from cluster_model.plan.ports import count_ports, mode_for, speeds_of
+
+Seat = tuple[str, int]
+"""A server: group and number."""
+
+
+@dataclass(slots=True)
+class FabricShape:
+    """A routed fabric before it is wired. `units` lists the planned servers of each unit in seat order."""
+
+    name: Literal["compute", "storage", "oob"]
+    intent: ComputeNetwork | StorageNetwork | OobNetwork
+    technology: Technology
+    leaf: SwitchModel
+    spine: SwitchModel
+    core: SwitchModel
+    legs: dict[str, tuple[Leg, ...]]
+    units: list[list[Seat]] = field(default_factory=list)
+    managers: list[tuple[Seat, Leg]] = field(default_factory=list)  # fabric managers, all in unit 1
+    planes: int = 1
+    lanes: int = 1
+    leafs_per_unit: int = 1
+    leafs_per_lane: int = 1
+    host_speed_gbps: int = 0
+    fabric_speed_gbps: int = 0
+    hosts_per_leaf: int = 0
+    host_gbps: int = 0  # of a full leaf
+    clos: Clos = field(default_factory=lambda: Clos(1, 0, 0, 1))
+    cut: Cut | None = None
+
+    @property
+    def where(self) -> str:
+        """Return the intent path."""
+        return f"networks.{self.name}"
+
+    @property
+    def railed(self) -> bool:
+        """Return whether rails have leafs of their own."""
+        return isinstance(self.intent, ComputeNetwork) and self.intent.design == "rail-optimized"
+
+    @property
+    def units_per_pod(self) -> int:
+        """Return the units whose leafs share a pod's spines."""
+        return max(1, self.clos.leafs_per_pod // self.leafs_per_unit)
+
+
+def resolve_models(
+    ctx: Context, fabric: Fabric, where: str, nos: str, technology: Technology
+) -> tuple[SwitchModel, SwitchModel, SwitchModel] | None:
+    """Return the leaf, spine and core models of a network, or None with findings (HWR001, HWR002, NOS001)."""
+    refs = {"leaf": fabric.leaf, "spine": fabric.spine or fabric.leaf}
+    refs["core"] = fabric.core or refs["spine"]
+    found: dict[str, SwitchModel | None] = {}
+    for tier, ref in refs.items():
+        stated = {"leaf": True, "spine": fabric.spine is not None, "core": fabric.core is not None}[tier]
+        if not stated:
+            found[tier] = found["leaf" if tier == "spine" else "spine"]
+            continue
+        nos_where = f"{where}.nos" if fabric.nos else where
+        found[tier] = resolve_switch(ctx, ref, nos, technology, f"{where}.{tier}", nos_where)
+    leaf, spine, core = found["leaf"], found["spine"], found["core"]
+    if leaf is None or spine is None or core is None:
+        return None
+    return leaf, spine, core
+
+
+def shape_fabric(ctx: Context, name: Literal["compute", "storage"]) -> FabricShape | None:
+    """Return the shape of the compute or storage network; None where there is none or where findings forbid it."""
+    intent = ctx.cluster.networks.compute if name == "compute" else ctx.cluster.networks.storage
+    if intent is None:
+        return None
+    technology: Technology = "infiniband" if intent.technology == "infiniband" else "ethernet"
+    nos = "infiniband" if technology == "infiniband" else intent.nos or "sonic"
+    models = resolve_models(ctx, intent, f"networks.{name}", nos, technology)
+    if models is None:
+        return None
+    before = len(ctx.findings)
+    groups = sorted(ctx.cluster.servers, key=lambda group: ctx.cluster.servers[group].id)
+    managers = [g for g in groups if ctx.cluster.servers[g].manages == name]
+    legs = {g: plan_legs(ctx, g, name, intent, models[0]) for g in groups if g not in managers}
+    legs = {g: found for g, found in legs.items() if found}
+    if len(ctx.findings) > before and ctx.failed():
+        return None
+    shape = FabricShape(name, intent, technology, *models, legs)
+    if not legs:
+        ctx.report(
+            "NET008",
+            f"networks.{name}",
+            f"no server has a port for the {name} network",
+            expected=f"a server group with {name} ports",
+            actual="none",
+            fix=f"choose a server model with {name} ports, name them under servers.<group>.nics, or leave the network out",
+        )
+        return None
+    _measure(ctx, shape)
+    if not _choose_fabric_speed(ctx, shape) or not _fill_units(ctx, shape, managers) or not _size(ctx, shape):
+        return None
+    return shape if _cut(ctx, shape) else None
+
+
+def _measure(ctx: Context, shape: FabricShape) -> None:
+    legs = [leg for found in shape.legs.values() for leg in found]
+    shape.planes = 1 + max(leg.plane for leg in legs)
+    shape.lanes = 1 + max(leg.lane for leg in legs)
+    stated = 1 if isinstance(shape.intent, OobNetwork) else shape.intent.leafs_per_unit
+    per_unit = 1 + max(leg.leaf for leg in legs) if shape.railed else stated
+    shape.leafs_per_unit = per_unit
+    shape.leafs_per_lane = 1 if shape.railed else per_unit
+    shape.host_speed_gbps = max(leg.speed_gbps for leg in legs)
+
+
+def _choose_fabric_speed(ctx: Context, shape: FabricShape) -> bool:
+    pairs = [("leaf", shape.leaf, "spine", shape.spine)]
+    if shape.core.ref != shape.spine.ref:
+        pairs.append(("spine", shape.spine, "core", shape.core))
+    common = speeds_of(shape.leaf.cages)
+    for _, _, _, upper in pairs:
+        common &= speeds_of(upper.cages)
+    asked = shape.intent.fabric_speed_gbps
+    speed = asked if asked is not None else shape.host_speed_gbps
+    if asked is None and speed not in common:
+        slower_or_faster = sorted(s for s in common if s >= speed) or sorted(common, reverse=True)
+        speed = slower_or_faster[0] if slower_or_faster else speed
+    if speed in common:
+        shape.fabric_speed_gbps = speed
+        return True
+    unmet = (pair for pair in pairs if speed not in speeds_of(pair[1].cages) & speeds_of(pair[3].cages))
+    lower, low, upper, high = next(unmet, pairs[0])
+    known = ", ".join(str(found) for found in sorted(common, reverse=True))
+    ctx.report(
+        "NET004",
+        f"{shape.where}.{'fabric_speed_gbps' if asked else upper}",
+        f"{lower} {low.ref} and {upper} {high.ref} share no speed" + (f" of {speed} Gb/s" if asked else ""),
+        expected=f"one of {known} Gb/s" if common else f"a speed of the {lower}: {_speeds(low)} Gb/s",
+        actual=f"{speed} Gb/s" if asked else f"the {upper} has {_speeds(high)} Gb/s",
+        fix=f"set fabric_speed_gbps to {max(common)}, or leave it out"
+        if common
+        else f"choose a {upper} that breaks out to a speed of the {lower}",
+    )
+    return False
+
+
+def _speeds(model: SwitchModel) -> str:
+    return ", ".join(str(s) for s in sorted(speeds_of(model.cages), reverse=True))
+
+
+def _fill_units(ctx: Context, shape: FabricShape, managers: list[str]) -> bool:
+    if shape.name == "compute":
+        return _fill_scalable_units(ctx, shape, managers)
+    seats = [(g, n) for g in shape.legs for n in range(1, _planned(ctx, g) + 1)]
+    assert isinstance(shape.intent, StorageNetwork)
+    size = shape.intent.unit or _largest_unit(shape, len(seats))
+    shape.units = [seats[start : start + size] for start in range(0, len(seats), size)]
+    shape.hosts_per_leaf, shape.host_gbps = _full_leaf(shape, size)
+    return True
+
+
+def _fill_scalable_units(ctx: Context, shape: FabricShape, managers: list[str]) -> bool:
+    size_of = {g: ctx.cluster.servers[g].unit or _planned(ctx, g) for g in shape.legs}
+    loads = [_full_leaf(shape, size, (g,)) for g, size in size_of.items()]
+    shape.hosts_per_leaf = max(ports for ports, _ in loads)
+    shape.host_gbps = max(gbps for _, gbps in loads)
+    manager_legs = _manager_legs(ctx, shape, managers)
+    if manager_legs is None:
+        return False
+    extra = ceil(len(manager_legs) / shape.leafs_per_unit)
+    uplinks = _uplinks(shape) if len(shape.legs) > 1 or _planned_units(ctx, size_of, 0) * shape.leafs_per_unit > 1 else 0
+    reserved = (
+        extra if extra and shape.hosts_per_leaf + extra + uplinks > count_ports(shape.leaf.cages, shape.host_speed_gbps) else 0
+    )
+    first = next(iter(size_of))
+    for g, size in size_of.items():
+        planned = _planned(ctx, g)
+        kept = reserved if g == first else 0
+        if kept and ceil((planned + kept) / size) > ceil(planned / size):
+            ctx.report(
+                "NET007",
+                f"servers.{g}.{'planned' if ctx.cluster.servers[g].planned else 'count'}",
+                f"{planned} servers leave no leaf port for the {len(manager_legs)} links of the fabric managers",
+                expected=f"<= {ceil(planned / size) * size - kept} servers, as the SuperPOD reference leaves out one for UFM",
+                actual=str(planned),
+                fix=f"set it to {ceil(planned / size) * size - kept}, or plan another unit",
+            )
+            return False
+        numbers = list(range(1, planned + 1))
+        cuts = [0, *range(size - kept, planned, size), planned]
+        shape.units += [[(g, n) for n in numbers[a:b]] for a, b in pairwise(cuts) if b > a]
+    shape.managers = manager_legs
+    return True
+
+
+def _planned_units(ctx: Context, size_of: dict[str, int], extra: int) -> int:
+    return sum(ceil((_planned(ctx, g) + extra) / size) for g, size in size_of.items())
+
+
+def _manager_legs(ctx: Context, shape: FabricShape, managers: list[str]) -> list[tuple[Seat, Leg]] | None:
+    found: list[tuple[Seat, Leg]] = []
+    for g in managers:
+        group = ctx.cluster.servers[g]
+        if shape.technology != "infiniband":
+            ctx.report(
+                "HWR002",
+                f"servers.{g}.manages",
+                "a fabric manager runs InfiniBand networks only",
+                expected="a network with technology infiniband",
+                actual=f"{shape.name} is {shape.technology}",
+                fix="leave the group out",
+            )
+            return None
+        for number in range(1, (group.planned or group.count) + 1):
+            for port in ports_for(ctx, g, shape.name):
+                speeds = ({port.speed_gbps, *port.speeds_gbps}) & speeds_of(shape.leaf.cages)
+                if not speeds:
+                    ctx.report(
+                        "NET002",
+                        f"servers.{g}.model",
+                        f"port {port.name} of {group.model} and leaf {shape.leaf.ref} share no speed",
+                        expected=f"{_speeds(shape.leaf)} Gb/s (the leaf's)",
+                        actual=f"{port.speed_gbps} Gb/s",
+                        fix="choose another model for the fabric manager",
+                    )
+                    return None
+                leg = Leg(0, len(found) % shape.leafs_per_unit, 0, -1, port, 0, 1, max(speeds), len(found))
+                found.append(((g, number), leg))
+    return found
+
+
+def _planned(ctx: Context, group: str) -> int:
+    intent = ctx.cluster.servers[group]
+    return intent.planned or intent.count
+
+
+def _full_leaf(shape: FabricShape, size: int, groups: tuple[str, ...] | None = None) -> tuple[int, int]:
+    """Return (host ports, host Gb/s) of a leaf with a full unit of the group that loads it most."""
+    ports = gbps = 0
+    for g in groups or tuple(shape.legs):
+        legs = shape.legs[g]
+        ports = max(ports, size * max(legs_per_leaf(legs).values()))
+        for key in legs_per_leaf(legs):
+            gbps = max(gbps, size * sum(leg.speed_gbps for leg in legs if (leg.plane, leg.leaf) == key))
+    return ports, gbps
+
+
+def _largest_unit(shape: FabricShape, total: int) -> int:
+    """Return the most servers per unit for which a leaf has the ports; a multiple of 8 where it is 16 or more."""
+    cages = shape.leaf.cages
+    dense = min((m.count for c in cages if (m := mode_for(c, shape.host_speed_gbps))), default=1)
+    up_mode = min((m.count for c in cages if (m := mode_for(c, shape.fabric_speed_gbps))), default=1)
+    usable = sum(1 for c in cages if mode_for(c, shape.host_speed_gbps) or mode_for(c, shape.fabric_speed_gbps))
+    mixed = len({leg.speed_gbps for legs in shape.legs.values() for leg in legs}) - 1
+    for size in range(total, 1, -1):
+        ports, gbps = _full_leaf(shape, size)
+        uplinks = shape.intent.uplinks or derive_uplinks(gbps, shape.fabric_speed_gbps, shape.intent.oversubscription)
+        if ceil(ports / dense) + mixed + ceil(uplinks / up_mode) <= usable:
+            return size if size == total or size < 16 else size // 8 * 8
+    return 1
+
+
+def _uplinks(shape: FabricShape) -> int:
+    asked = shape.intent.uplinks
+    return asked or derive_uplinks(shape.host_gbps, shape.fabric_speed_gbps, shape.intent.oversubscription)
+
+
+def _size(ctx: Context, shape: FabricShape) -> bool:
+    intent = shape.intent
+    leafs = len(shape.units) * shape.leafs_per_unit
+    clos = size_clos(
+        leafs=leafs,
+        leafs_per_unit=shape.leafs_per_unit,
+        uplinks=_uplinks(shape),
+        spine_ports=count_ports(shape.spine.cages, shape.fabric_speed_gbps),
+        core_ports=count_ports(shape.core.cages, shape.fabric_speed_gbps),
+        tiers=None if intent.tiers == "auto" else intent.tiers,
+        spines=intent.switches.spine,
+        cores=intent.switches.core,
+        least_spines=1 if shape.name == "compute" else 2,
+    )
+    if isinstance(clos, Impossible):
+        key = {"NET006": "switches", "NET001": "switches"}.get(
+            clos.rule, "tiers" if intent.tiers != "auto" else "spine" if intent.spine else "leaf"
+        )
+        ctx.report(clos.rule, f"{shape.where}.{key}", clos.summary, expected=clos.expected, actual=clos.actual, fix=clos.fix)
+        return False
+    shape.clos = clos
+    return True
+
+
+def _cut(ctx: Context, shape: FabricShape) -> bool:
+    intent, clos = shape.intent, shape.clos
+    if intent.pool is None or shape.technology == "infiniband":
+        return True
+    leaf_radix = count_ports(shape.leaf.cages, min(leg.speed_gbps for legs in shape.legs.values() for leg in legs))
+    numbered = intent.underlay == "numbered"
+    units = len(shape.units)
+    positions = (
+        shape.planes * pow2(units) * pow2(shape.leafs_per_unit),
+        shape.planes * pow2(clos.pods) * pow2(max(1, clos.uplinks)),
+        shape.planes * pow2(max(1, clos.core_groups)) * pow2(max(1, clos.cores)),
+    )
+    slots = (pow2(max(1, clos.uplinks)), pow2(max(1, clos.spine_uplinks))) if numbered else (0, 0)
+    try:
+        shape.cut = cut_pool(
+            intent.pool,
+            planes=shape.planes,
+            lanes=shape.lanes,
+            units=units,
+            leafs=shape.leafs_per_lane,
+            seats=leaf_radix,
+            switches=positions,
+            slots=slots,
+        )
+    except PoolTooSmall as small:
+        ctx.report(
+            "ADR001",
+            f"{shape.where}.pool",
+            f"the pool is too small for the planned {small.role}",
+            expected=f"a prefix of length {small.needed} or shorter",
+            actual=str(intent.pool),
+            fix=f"give it a /{small.needed}, e.g. {_wider(str(intent.pool), small.needed)}, clear of the other pools",
+        )
+        return False
+    return True
+
+
+def _wider(pool: str, length: int) -> str:
+    from ipaddress import IPv4Network
+
+    return str(IPv4Network(pool).supernet(new_prefix=length)) if length >= 1 else pool
+
+
+__all__ = ["FabricShape", "Seat", "resolve_models", "role_of", "shape_fabric"]

@@ -1,0 +1,105 @@
+"""From links to cables: a medium for each, agreed by all ports of a cage.
+
+A cage takes one transceiver, so its ports share a medium. Where cages interlock (two rails in one cage of a server, each to
+another leaf) the agreement spreads over the whole tier, and one optical standard that reaches its longest link serves all:
+that is how such fabrics are ordered. Planned links count beside the built ones, so that growth changes no cable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cluster_model.catalogue.types import Technology
+from cluster_model.plan.draft import SwitchDraft
+from cluster_model.plan.media import Cabler, Choice, End, Shape
+from cluster_model.plan.model import Cable, CableKind, Rack
+from cluster_model.plan.placement import Floor
+from cluster_model.plan.ports import Seat
+
+
+@dataclass(slots=True)
+class Link:
+    """A link between two seats. `near` is the end nearer the hosts; `near_optics` collects the watts of its cages."""
+
+    kind: CableKind
+    way: Shape
+    near: str
+    near_port: str
+    near_rack: str
+    near_u: int
+    near_cage: int
+    near_end: End
+    near_optics: dict[int, float]
+    far: SwitchDraft
+    seat: Seat
+    built: bool
+    need_m: float = 0.0
+
+    @property
+    def far_end(self) -> End:
+        """Return the far cage as an end."""
+        return End(self.seat.form_factor, self.seat.count, self.seat.speed_gbps)
+
+    @property
+    def bundle(self) -> tuple[str, int] | None:
+        """Return the cage whose links take one medium together; None where each may choose for itself."""
+        if self.way == "fan":
+            return (self.far.name, self.seat.cage) if self.seat.count > 1 else (self.near, self.near_cage)
+        return (self.near, self.near_cage) if self.way == "twin" else None
+
+
+def cut_cables(floor: Floor, cabler: Cabler, network: str, technology: Technology, links: list[Link]) -> list[Cable]:
+    """Return the cables of the built links, in order. Errors: CAB001."""
+    longest: dict[object, float] = {}
+    for link in links:
+        link.need_m = cabler.length(_rack(floor, link.near_rack), link.near_u, _rack(floor, link.far.rack), link.far.u)
+        group = _group(link)
+        if group is not None:
+            longest[group] = max(longest.get(group, 0.0), link.need_m)
+    cables: list[Cable] = []
+    for link in links:
+        if not link.built:
+            continue
+        group = _group(link)
+        reach_m = link.need_m if group is None else longest[group]
+        where = f"networks.{network}.{link.far.role}"
+        choice = cabler.choose(technology, link.way, link.near_end, link.far_end, reach_m, where)
+        if choice is None:
+            continue
+        link.near_optics[link.near_cage] = choice.a_w
+        link.far.optics[link.seat.cage] = choice.b_w
+        cables.append(_cable(network, link, choice, cabler))
+    return cables
+
+
+def _group(link: Link) -> object:
+    if link.way == "apart":
+        return link.kind, link.near_end.speed_gbps
+    return link.bundle
+
+
+def _cable(network: str, link: Link, choice: Choice, cabler: Cabler) -> Cable:
+    assembly = f"{link.near}:{link.near_port}"
+    length_m = choice.length_m
+    if choice.a_optic:
+        length_m = cabler.order(link.need_m)
+    elif bundle := link.bundle:
+        assembly = f"{bundle[0]}/{bundle[1]}"
+    return Cable(
+        network=network,
+        kind=link.kind,
+        a=link.near,
+        a_port=link.near_port,
+        b=link.far.name,
+        b_port=link.seat.name,
+        speed_gbps=link.seat.speed_gbps,
+        length_m=length_m,
+        medium=choice.medium,
+        a_optic=choice.a_optic,
+        b_optic=choice.b_optic,
+        assembly=assembly,
+    )
+
+
+def _rack(floor: Floor, name: str) -> Rack:
+    return floor.racks[name].rack

@@ -1,0 +1,28 @@
+"""AS numbers: fixed slices above `asn_base`, by network, plane, tier and position.
+
+All spines of a pod share one, all cores of a network share one, every leaf has its own (RFC 7938, section 5.2, with one
+spine ASN per pod: were it one for all pods, the path leaf, spine, core, spine would repeat it and be dropped).
+"""
+
+from __future__ import annotations
+
+NETWORK_STEP = 20_000_000
+PLANE_STEP = 2_000_000
+SPINE_OFFSET = 1_500_000
+CORE_OFFSET = 1_900_000
+NETWORK_INDEX = {"compute": 0, "storage": 1, "business": 2, "oob": 3}
+
+
+def leaf_asn(base: int, network: str, plane: int, position: int) -> int:
+    """Return a leaf's ASN; `plane` and `position` from 0."""
+    return base + NETWORK_INDEX[network] * NETWORK_STEP + plane * PLANE_STEP + position + 1
+
+
+def spine_asn(base: int, network: str, plane: int, pod: int) -> int:
+    """Return the ASN that the spines of a pod share; `plane` and `pod` from 0."""
+    return base + NETWORK_INDEX[network] * NETWORK_STEP + plane * PLANE_STEP + SPINE_OFFSET + pod + 1
+
+
+def core_asn(base: int, network: str, plane: int) -> int:
+    """Return the ASN that all cores of a plane share; `plane` from 0."""
+    return base + NETWORK_INDEX[network] * NETWORK_STEP + plane * PLANE_STEP + CORE_OFFSET + 1

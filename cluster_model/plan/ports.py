@@ -1,0 +1,125 @@
+"""Which cage of a switch carries which link: hosts from the first cage up, uplinks in the last ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cluster_model.catalogue.cages import Cage
+from cluster_model.catalogue.types import Mode
+from cluster_model.plan.model import CageMode
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One port of a switch: cage number, position in the cage from 0, and its name on the NOS."""
+
+    cage: int
+    sub: int
+    name: str
+    speed_gbps: int
+    form_factor: str
+    count: int  # ports that the cage is split into
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Seats of one kind of switch, shared by all switches that are wired alike.
+
+    Args:
+        down: seats of hosts (or of the tier below), in order.
+        up: seats of uplinks, in order.
+        modes: every cage with its mode, by panel number.
+        missing: links that found no port.
+    """
+
+    down: tuple[Seat, ...]
+    up: tuple[Seat, ...]
+    modes: tuple[CageMode, ...]
+    missing: int
+
+
+def usable_modes(cage: Cage) -> tuple[Mode, ...]:
+    """Return the modes a cage may run in."""
+    return cage.modes if cage.splittable else cage.modes[:1]
+
+
+def mode_for(cage: Cage, speed_gbps: int) -> Mode | None:
+    """Return the densest mode of a cage at a speed, or None where it has none."""
+    fitting = [mode for mode in usable_modes(cage) if mode.speed_gbps == speed_gbps]
+    return max(fitting, key=lambda mode: mode.count, default=None)
+
+
+def count_ports(cages: tuple[Cage, ...], speed_gbps: int) -> int:
+    """Return how many ports of a speed a switch has when all its cages run at it: its radix."""
+    return sum(mode.count for cage in cages if (mode := mode_for(cage, speed_gbps)))
+
+
+def speeds_of(cages: tuple[Cage, ...]) -> set[int]:
+    """Return every port speed a switch can run, Gb/s."""
+    return {mode.speed_gbps for cage in cages for mode in usable_modes(cage)}
+
+
+def name_port(patterns: tuple[str, str], cage: Cage, mode: Mode, sub: int) -> str:
+    """Return a port's name as its NOS spells it; `patterns` are those of a native and of a split cage."""
+    pattern = patterns[0] if mode == cage.modes[0] else patterns[1]
+    lane = cage.first_lane + sub * max(1, cage.lanes // mode.count)
+    return pattern.format(cage=cage.number, lane=lane, sub0=sub, sub1=sub + 1)
+
+
+def lay_out(cages: tuple[Cage, ...], patterns: tuple[str, str], down: tuple[tuple[int, int], ...], up: tuple[int, int]) -> Layout:
+    """Return the seats of a switch.
+
+    Args:
+        cages: the switch's cages in panel order.
+        patterns: port names of a native and of a split cage, from the platform.
+        down: runs of (speed_gbps, count) of downlinks in order; a run begins a new cage where the mode changes.
+        up: (speed_gbps, count) of uplinks.
+    """
+    chosen: dict[int, Mode] = {}
+    ups, missing = _seat_uplinks(cages, patterns, up, chosen)
+    taken = set(chosen)
+    seats: list[Seat] = []
+    for speed_gbps, count in down:
+        left = count
+        for cage in cages:
+            if not left:
+                break
+            if cage.number in taken or (mode := mode_for(cage, speed_gbps)) is None:
+                continue
+            taken.add(cage.number)
+            chosen[cage.number] = mode
+            for sub in range(min(left, mode.count)):
+                seats.append(
+                    Seat(cage.number, sub, name_port(patterns, cage, mode, sub), speed_gbps, cage.form_factor, mode.count)
+                )
+            left -= min(left, mode.count)
+        missing += left
+    modes = []
+    for cage in cages:
+        mode = chosen.get(cage.number, cage.modes[0])
+        native = mode == cage.modes[0]
+        modes.append(CageMode(cage.number, cage.form_factor, mode.count, mode.speed_gbps, cage.first_lane, cage.lanes, native))
+    return Layout(tuple(seats), tuple(ups), tuple(modes), missing)
+
+
+def _seat_uplinks(
+    cages: tuple[Cage, ...], patterns: tuple[str, str], up: tuple[int, int], chosen: dict[int, Mode]
+) -> tuple[list[Seat], int]:
+    speed_gbps, count = up
+    able = [(cage, mode) for cage in cages if (mode := mode_for(cage, speed_gbps))] if count else []
+    picked: list[tuple[Cage, Mode]] = []
+    left = count
+    for cage, mode in reversed(able):
+        if left <= 0:
+            break
+        picked.append((cage, mode))
+        left -= mode.count
+    seats: list[Seat] = []
+    for cage, mode in reversed(picked):
+        chosen[cage.number] = mode
+        for sub in range(mode.count):
+            if len(seats) < count:
+                seats.append(
+                    Seat(cage.number, sub, name_port(patterns, cage, mode, sub), speed_gbps, cage.form_factor, mode.count)
+                )
+    return seats, max(0, left)

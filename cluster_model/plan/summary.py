@@ -1,0 +1,107 @@
+"""A network in numbers: what is built, what it carries, how much of it crosses the middle."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.networks import ComputeNetwork
+from cluster_model.plan.fabric import FabricShape
+from cluster_model.plan.model import Cable, Network, Server, Switch
+from cluster_model.plan.wiring import OOB_MTU_BYTES, SERVICE_PARTS
+
+
+def summarise_network(
+    cluster: Cluster, shape: FabricShape, switches: Sequence[Switch], cables: Sequence[Cable], servers: Sequence[Server]
+) -> Network:
+    """Return the record of a network as planned and built."""
+    intent, clos = shape.intent, shape.clos
+    own = [switch for switch in switches if switch.network == shape.name]
+    kinds: Counter[str] = Counter()
+    bandwidth: Counter[str] = Counter()
+    for cable in cables:
+        if cable.network == shape.name:
+            kinds[cable.kind] += 1
+            bandwidth[cable.kind] += cable.speed_gbps
+    tiers = Counter(switch.role for switch in own)
+    up_gbps = clos.uplinks * shape.fabric_speed_gbps
+    lossless = cluster.lossless
+    oob = shape.name == "oob"
+    services = (
+        SERVICE_PARTS[: 2 if getattr(intent, "ceph_cluster", "shared") == "separate" else 1] if shape.name == "storage" else ()
+    )
+    slices = shape.cut.slices(shape.lanes, shape.railed, services, intent.underlay == "numbered") if shape.cut else ()
+    technology = "ethernet" if oob else str(getattr(intent, "technology", "ethernet"))
+    return Network(
+        name=shape.name,
+        technology=technology,
+        design=intent.design if isinstance(intent, ComputeNetwork) else "leaf-spine",
+        underlay=intent.underlay if shape.cut else "",
+        planes=shape.planes,
+        tiers=clos.tiers,
+        nos=shape.leaf.nos,
+        leaf_model=shape.leaf.ref,
+        spine_model=shape.spine.ref if clos.tiers > 1 else "",
+        core_model=shape.core.ref if clos.tiers > 2 else "",
+        leafs=tiers["leaf"],
+        spines=tiers["spine"],
+        cores=tiers["core"],
+        host_leaf_cables=kinds["host_leaf"],
+        fabric_manager_cables=kinds["fabric_manager"],
+        leaf_spine_cables=kinds["leaf_spine"],
+        spine_core_cables=kinds["spine_core"],
+        units=len({switch.unit for switch in own if switch.role == "leaf"}),
+        planned_units=len(shape.units),
+        leafs_per_unit=shape.leafs_per_unit,
+        pods=clos.pods if clos.tiers > 1 else 0,
+        spines_per_pod=clos.spines,
+        core_groups=clos.core_groups,
+        cores_per_group=clos.cores,
+        uplinks=clos.uplinks,
+        spine_uplinks=clos.spine_uplinks,
+        hosts_per_leaf=shape.hosts_per_leaf,
+        host_speed_gbps=shape.host_speed_gbps,
+        fabric_speed_gbps=shape.fabric_speed_gbps,
+        mtu_bytes=intent.mtu_bytes or (OOB_MTU_BYTES if oob else lossless.mtu_bytes),
+        host_mtu_bytes=intent.host_mtu_bytes or (OOB_MTU_BYTES if oob else lossless.host_mtu_bytes),
+        lossless=technology == "roce",
+        oversubscription=round(shape.host_gbps / up_gbps, 3) if up_gbps else 0.0,
+        oversubscription_allowed=intent.oversubscription,
+        host_bandwidth_gbps=bandwidth["host_leaf"],
+        leaf_spine_bandwidth_gbps=bandwidth["leaf_spine"],
+        spine_core_bandwidth_gbps=bandwidth["spine_core"],
+        bisection_gbps=bisect(shape, own),
+        pool=str(intent.pool) if shape.cut else "",
+        slices=slices,
+        where=shape.where,
+    )
+
+
+def bisect(shape: FabricShape, switches: Sequence[Switch]) -> int:
+    """Return the bisection bandwidth, Gb/s one way: what the hosts of one half of the leafs can send to those of the other.
+
+    A leaf passes min(host, uplink) bandwidth; a pod of a three-tier fabric passes min(its leafs, its spines' uplinks). Every
+    leaf has the same links to every spine and every spine to every core of its group, so traffic divides evenly and no other
+    cut is narrower: tests prove it by max-flow. With one tier the halves are of the hosts of each leaf.
+    """
+    total = 0
+    for plane in range(1, shape.planes + 1):
+        leafs = [s for s in switches if s.role == "leaf" and s.plane == plane]
+        hosts = [sum(p.speed_gbps for p in s.ports if p.use == "host") for s in leafs]
+        if shape.clos.tiers == 1:
+            total += sum(sum(p.speed_gbps for p in s.ports if p.use == "host") // 2 for s in leafs)
+            continue
+        passed = [min(h, sum(p.speed_gbps for p in s.ports if p.use == "fabric")) for s, h in zip(leafs, hosts, strict=True)]
+        pods: dict[int, int] = defaultdict(int)
+        for leaf, gbps in zip(leafs, passed, strict=True):
+            pods[leaf.pod] += gbps
+        if len(pods) < 2:
+            half = len(passed) // 2
+            total += min(sum(passed[:half]), sum(passed[half:]))
+            continue
+        spine_gbps = shape.clos.spines * shape.clos.spine_uplinks * shape.fabric_speed_gbps
+        through = [min(pods[pod], spine_gbps) for pod in sorted(pods)]
+        half = len(through) // 2
+        total += min(sum(through[:half]), sum(through[half:]))
+    return total

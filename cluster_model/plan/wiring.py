@@ -1,0 +1,415 @@
+"""Wire a routed fabric: its switches, their seats, and every cable with both ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cluster_model.names import DeviceName, format_name
+from cluster_model.plan.addressing import host_address, pow2, prefix, text
+from cluster_model.plan.context import Context, SwitchModel
+from cluster_model.plan.draft import Bench, ServerDraft, SwitchDraft
+from cluster_model.plan.fabric import FabricShape
+from cluster_model.plan.legs import Leg
+from cluster_model.plan.links import Link, cut_cables
+from cluster_model.plan.media import Cabler, End, Shape
+from cluster_model.plan.model import CableKind, ServerPort, Service, ServiceRoute, SwitchPort, Tier
+from cluster_model.plan.numbers import core_asn, leaf_asn, spine_asn
+from cluster_model.plan.placement import Floor, place_switch
+from cluster_model.plan.ports import Layout, Seat
+
+TABLE_BASE = 100  # policy-routing tables of compute ports: 100 + port; 0 to 255 are the kernel's and common use's
+OOB_MTU_BYTES = 1500
+SERVICE_PARTS = ("storage", "ceph-cluster")
+
+
+@dataclass(slots=True)
+class Wired:
+    """The switches of a fabric by position, and the layouts they share."""
+
+    leafs: dict[tuple[int, int, int], SwitchDraft] = field(default_factory=dict)  # plane, unit, leaf
+    spines: dict[tuple[int, int, int], SwitchDraft] = field(default_factory=dict)  # plane, pod, index
+    cores: dict[tuple[int, int, int], SwitchDraft] = field(default_factory=dict)  # plane, group, index
+
+
+@dataclass(slots=True)
+class Wirer:
+    """Wires one fabric. Planned switches are all placed; ports and cables are made for what is built."""
+
+    ctx: Context
+    floor: Floor
+    cabler: Cabler
+    bench: Bench
+    shape: FabricShape
+    wired: Wired = field(default_factory=Wired)
+    links: list[Link] = field(default_factory=list)
+
+    def wire(self) -> None:
+        """Make switches, host links, fabric manager links and links between switches, in this order."""
+        self._make_switches()
+        if self.ctx.failed():
+            return
+        for unit in range(len(self.shape.units)):
+            self._wire_unit(unit)
+        if self.shape.clos.tiers > 1:
+            self._wire_uplinks()
+        if self.shape.clos.tiers > 2:
+            self._wire_cores()
+        self.bench.cables += cut_cables(self.floor, self.cabler, self.shape.name, self.shape.technology, self.links)
+        self.bench.switches += [*self.wired.leafs.values(), *self.wired.spines.values(), *self.wired.cores.values()]
+
+    # --- switches -----------------------------------------------------------------------------------------------------
+
+    def _make_switches(self) -> None:
+        shape, clos = self.shape, self.shape.clos
+        built_units = self._built_units()
+        built_pods = {unit // shape.units_per_pod for unit in built_units}
+        for plane in range(shape.planes):
+            for unit, seats in enumerate(shape.units):
+                home = self._home_racks(seats)
+                pod = unit // shape.units_per_pod
+                for leaf in range(shape.leafs_per_unit):
+                    name, rack, u = self._stand("leaf", shape.leaf, plane, unit + 1, leaf, home)
+                    built = unit in built_units
+                    draft = self._switch("leaf", shape.leaf, name, rack, u, plane, pod, unit, leaf, built)
+                    self.wired.leafs[plane, unit, leaf] = draft
+            if clos.tiers < 2:
+                continue
+            for pod in range(clos.pods):
+                for index in range(clos.spines):
+                    block = pod + 1 if clos.tiers == 3 else 0
+                    name, rack, u = self._stand("spine", shape.spine, plane, block, index, None)
+                    draft = self._switch("spine", shape.spine, name, rack, u, plane, pod, -1, index, pod in built_pods)
+                    self.wired.spines[plane, pod, index] = draft
+            for group in range(clos.core_groups):
+                for index in range(clos.cores):
+                    name, rack, u = self._stand("core", shape.core, plane, group + 1, index, None)
+                    self.wired.cores[plane, group, index] = self._switch(
+                        "core", shape.core, name, rack, u, plane, group, -1, index, True
+                    )
+
+    def _built_units(self) -> set[int]:
+        return {unit for unit, seats in enumerate(self.shape.units) if any(self._server(seat).built for seat in seats)}
+
+    def _stand(
+        self, role: Tier, model: SwitchModel, plane: int, block: int, index: int, home: list[str] | None
+    ) -> tuple[str, str, int]:
+        """Return (name, rack, lowest unit) of a switch."""
+        shape = self.shape
+        name = format_name(DeviceName("switch", shape.name, role, plane + 1 if shape.planes > 1 else 0, block, number=index + 1))
+        rack, u = place_switch(self.ctx, self.floor, self._rack_group(role), model.height_u, f"{shape.where}.racks", home)
+        return name, rack, u
+
+    def _position(self, unit: int) -> int:
+        """Return a unit's number for addresses and ASNs."""
+        return unit
+
+    def _home_racks(self, seats: list[tuple[str, int]]) -> list[str] | None:
+        """Return the racks of a unit's servers where its leafs stand among them (top of rack)."""
+        group = self._rack_group("leaf")
+        racks = dict.fromkeys(self._server(seat).rack for seat in seats)
+        home = [rack for rack in racks if rack and self.floor.racks[rack].rack.group == group]
+        return home or None
+
+    def _rack_group(self, tier: str) -> str:
+        racks = self.shape.intent.racks
+        if isinstance(racks, str):
+            return racks
+        return racks.leaf if tier == "leaf" else racks.spine if tier == "spine" else racks.core or racks.spine
+
+    def _switch(
+        self,
+        role: Tier,
+        model: SwitchModel,
+        name: str,
+        rack: str,
+        u: int,
+        plane: int,
+        pod: int,
+        unit: int,
+        index: int,
+        built: bool,
+    ) -> SwitchDraft:
+        shape, clos, cut = self.shape, self.shape.clos, self.shape.cut
+        base = self.ctx.cluster.asn_base
+        units, lpu = pow2(len(shape.units)), pow2(shape.leafs_per_unit)
+        if role == "leaf":
+            tier, number = 0, (plane * units + self._position(unit)) * lpu + index
+            asn = leaf_asn(base, shape.name, plane, self._position(unit) * lpu + index)
+        elif role == "spine":
+            tier, number = 1, (plane * pow2(clos.pods) + pod) * pow2(max(1, clos.uplinks)) + index
+            asn = spine_asn(base, shape.name, plane, pod)
+        else:
+            tier, number = 2, (plane * pow2(clos.core_groups) + pod) * pow2(clos.cores) + index
+            asn = core_asn(base, shape.name, plane)
+        return SwitchDraft(
+            name=name,
+            network=shape.name,
+            role=role,
+            plane=plane + 1,
+            pod=pod + 1,
+            unit=unit + 1,
+            index=index + 1,
+            model=model,
+            built=built,
+            asn=asn if cut else 0,
+            loopback=f"{text(cut.loopback(tier, number))}/32" if cut else "",
+            mtu_bytes=shape.intent.mtu_bytes or (OOB_MTU_BYTES if shape.name == "oob" else self.ctx.cluster.lossless.mtu_bytes),
+            where=f"{shape.where}.{role}",
+            rack=rack,
+            u=u,
+        )
+
+    # --- host links ---------------------------------------------------------------------------------------------------
+
+    def _server(self, seat: tuple[str, int]) -> ServerDraft:
+        return self.bench.servers[seat[0]][seat[1] - 1]
+
+    def _wire_unit(self, unit: int) -> None:
+        shape = self.shape
+        order: dict[tuple[int, int], list[tuple[ServerDraft, Leg]]] = {}
+        for seat in shape.units[unit]:
+            server = self._server(seat)
+            for leg in shape.legs[seat[0]]:
+                order.setdefault((leg.plane, leg.leaf), []).append((server, leg))
+        if unit == 0:
+            for seat, leg in shape.managers:
+                order.setdefault((leg.plane, leg.leaf), []).append((self._server(seat), leg))
+        for key, links in order.items():
+            self._wire_leaf(unit, *key, links)
+        if shape.name == "compute":
+            for seat in shape.units[unit]:
+                self._server(seat).unit = unit + 1
+        for number, seat in enumerate(shape.units[unit]):
+            if shape.cut and shape.name == "storage" and self._server(seat).built:
+                self._serve(unit, number, self._server(seat))
+
+    def _wire_leaf(self, unit: int, plane: int, leaf: int, links: list[tuple[ServerDraft, Leg]]) -> None:
+        shape = self.shape
+        draft = self.wired.leafs[plane, unit, leaf]
+        layout = self._leaf_layout(draft, tuple(leg.speed_gbps for _, leg in links))
+        draft.modes = layout.modes
+        draft.rails = tuple(sorted({leg.rail for _, leg in links if leg.rail >= 0}))
+        lane_next: dict[int, int] = {}
+        for (server, leg), seat in zip(links, layout.down, strict=False):
+            ordinal = lane_next.get(leg.lane, 0)
+            lane_next[leg.lane] = ordinal + 1
+            self._note_host(draft, seat, server, leg)
+            if server.built and draft.built:
+                base = 0
+                if shape.cut:
+                    base = shape.cut.leaf(plane, leg.lane, unit, 0 if shape.railed else leaf) + 2 * ordinal
+                self._link_host(draft, seat, server, leg, base)
+        if shape.cut and draft.built:
+            for lane in sorted(lane_next):
+                first = shape.cut.leaf(plane, lane, unit, 0 if shape.railed else leaf)
+                draft.originates.append(prefix(first, shape.cut.leaf_size))
+
+    def _leaf_layout(self, draft: SwitchDraft, speeds: tuple[int, ...]) -> Layout:
+        shape = self.shape
+        runs: list[list[int]] = []
+        for speed in speeds:
+            if runs and runs[-1][0] == speed:
+                runs[-1][1] += 1
+            else:
+                runs.append([speed, 1])
+        layout = self.ctx.layout(draft.model, tuple((s, n) for s, n in runs), (shape.fabric_speed_gbps, shape.clos.uplinks))
+        if layout.missing:
+            self._exhausted("leaf", draft.model, len(speeds) + shape.clos.uplinks, layout.missing)
+        return layout
+
+    def _exhausted(self, tier: str, model: SwitchModel, need: int, missing: int) -> None:
+        where = f"{self.shape.where}.{tier}"
+        if where in self.floor.full:
+            return
+        self.floor.full.add(where)
+        fix = "lower unit or rails_per_leaf, allow oversubscription, or choose a switch of a higher radix"
+        if self.shape.name == "storage":
+            fix = "lower the network's unit, allow oversubscription, or choose a switch of a higher radix"
+        self.ctx.report(
+            "NET001",
+            where,
+            f"a {tier} needs {need} ports, and {model.ref} runs out of cages",
+            expected=f"<= {need - missing} ports at these speeds ({model.ref})",
+            actual=f"{need} ports",
+            fix=fix,
+        )
+
+    def _link_host(self, draft: SwitchDraft, seat: Seat, server: ServerDraft, leg: Leg, base: int) -> None:
+        shape, name = self.shape, leg.name
+        switch_side, host_side, gateway = host_address(base) if shape.cut else ("", "", "")
+        route = prefix(shape.cut.lane(leg.plane, leg.lane), shape.cut.lane_size) if shape.cut and shape.name == "compute" else ""
+        draft.ports.append(
+            SwitchPort(
+                seat.name,
+                seat.cage,
+                seat.sub,
+                seat.speed_gbps,
+                "host",
+                server.name,
+                name,
+                0,
+                switch_side,
+                host_side[:-3],
+                leg.rail,
+            )
+        )
+        port = leg.port
+        server.ports.append(
+            ServerPort(
+                name=name,
+                network=shape.name,
+                cage=port.cage,
+                sub=leg.sub,
+                rail=leg.rail,
+                plane=leg.plane + 1,
+                speed_gbps=leg.speed_gbps,
+                mtu_bytes=shape.intent.host_mtu_bytes or self.ctx.cluster.lossless.host_mtu_bytes,
+                nic=port.nic,
+                rdma=port.rdma or "",
+                pci=port.pci or "",
+                gpu=-1 if port.gpu is None else port.gpu,
+                numa=-1 if port.numa is None else port.numa,
+                mac=server.macs.get(port.name, ""),
+                guid=server.guids.get(port.name, ""),
+                address=host_side,
+                gateway=gateway,
+                route=route,
+                table=TABLE_BASE + leg.order if shape.name == "compute" and shape.cut else 0,
+                peer=draft.name,
+                peer_port=seat.name,
+            )
+        )
+
+    def _note_host(self, draft: SwitchDraft, seat: Seat, server: ServerDraft, leg: Leg) -> None:
+        """Note the link of a planned server for cabling."""
+        port = leg.port
+        kind: CableKind = "fabric_manager" if server.role == "fabric-manager" else "host_leaf"
+        cages = {cage.number: cage for cage in server.model.block.network.cages}
+        sharing = sum(leg.split for other in server.model.block.network.ports if other.cage == port.cage)
+        way: Shape = "apart" if sharing > 1 else "single" if seat.count == 1 else "fan"
+        near_end = End(cages[port.cage].form_factor, sharing, leg.speed_gbps)
+        self.links.append(
+            Link(
+                kind=kind,
+                way=way,
+                near=server.name,
+                near_port=leg.name,
+                near_rack=server.rack,
+                near_u=server.u,
+                near_cage=port.cage,
+                near_end=near_end,
+                near_optics=server.optics,
+                far=draft,
+                seat=seat,
+                built=server.built and draft.built,
+            )
+        )
+
+    def _serve(self, unit: int, number: int, server: ServerDraft) -> None:
+        """Give a storage host its service addresses, and its leafs the routes to them."""
+        cut = self.shape.cut
+        assert cut is not None
+        ports = [port for port in server.ports if port.network == "storage"]
+        if not ports:
+            return
+        ceph = self.ctx.cluster.ceph
+        separate = getattr(self.shape.intent, "ceph_cluster", "shared") == "separate"
+        parts = SERVICE_PARTS if separate and ceph and ceph.hosts == server.group else SERVICE_PARTS[:1]
+        for part, purpose in enumerate(parts):
+            address = f"{text(cut.service(part, unit, number))}/32"
+            gateways = tuple(port.gateway for port in ports)
+            names = tuple(port.name for port in ports)
+            route = prefix(cut.service_base(part), cut.service_size)
+            server.services.append(Service("storage", purpose, address, route, gateways, names))
+            for port in ports:
+                leaf = next(d for d in self._leafs_of(unit) if d.name == port.peer)
+                leaf.routes.append(ServiceRoute(address, port.address[:-3], port.peer_port, server.name))
+
+    def _leafs_of(self, unit: int) -> list[SwitchDraft]:
+        return [self.wired.leafs[0, unit, leaf] for leaf in range(self.shape.leafs_per_unit)]
+
+    # --- links between switches ---------------------------------------------------------------------------------------
+
+    def _wire_uplinks(self) -> None:
+        shape, clos = self.shape, self.shape.clos
+        speed = shape.fabric_speed_gbps
+        down = ((speed, clos.leafs_per_pod * clos.links_per_spine),)
+        layout = self.ctx.layout(shape.spine, down, (speed, clos.spine_uplinks))
+        if layout.missing:
+            self._exhausted("spine", shape.spine, down[0][1] + clos.spine_uplinks, layout.missing)
+        for spine in self.wired.spines.values():
+            spine.modes = layout.modes
+        for (plane, unit, index), leaf in self.wired.leafs.items():
+            if not leaf.modes:  # a leaf of a unit whose servers all need fewer leafs
+                leaf.modes = self._leaf_layout(leaf, ()).modes
+            pod, position = unit // shape.units_per_pod, unit % shape.units_per_pod * shape.leafs_per_unit + index
+            seats = self.ctx.layout(leaf.model, (), (speed, clos.uplinks)).up
+            number = (plane * pow2(len(shape.units)) + self._position(unit)) * pow2(shape.leafs_per_unit) + index
+            for link, seat in enumerate(seats):
+                spine = self.wired.spines[plane, pod, link // clos.links_per_spine]
+                far = position * clos.links_per_spine + link % clos.links_per_spine
+                if far < len(layout.down):
+                    address = shape.cut.link(False, number, pow2(clos.uplinks), link) if self._numbered() and shape.cut else 0
+                    self._join("leaf_spine", leaf, seat, spine, layout.down[far], clos.links_per_spine, address)
+
+    def _wire_cores(self) -> None:
+        shape, clos = self.shape, self.shape.clos
+        speed = shape.fabric_speed_gbps
+        layout = self.ctx.layout(shape.core, ((speed, clos.pods * clos.links_per_core),), (speed, 0))
+        if layout.missing:
+            self._exhausted("core", shape.core, clos.pods * clos.links_per_core, layout.missing)
+        for core in self.wired.cores.values():
+            core.modes = layout.modes
+        down = ((speed, clos.leafs_per_pod * clos.links_per_spine),)
+        seats = self.ctx.layout(shape.spine, down, (speed, clos.spine_uplinks)).up
+        for (plane, pod, index), spine in self.wired.spines.items():
+            number = (plane * pow2(clos.pods) + pod) * pow2(max(1, clos.uplinks)) + index
+            for link, seat in enumerate(seats):
+                core = self.wired.cores[plane, index, link // clos.links_per_core]
+                far = pod * clos.links_per_core + link % clos.links_per_core
+                if far < len(layout.down):
+                    address = (
+                        shape.cut.link(True, number, pow2(clos.spine_uplinks), link) if self._numbered() and shape.cut else 0
+                    )
+                    self._join("spine_core", spine, seat, core, layout.down[far], clos.links_per_core, address)
+
+    def _numbered(self) -> bool:
+        return self.shape.intent.underlay == "numbered"
+
+    def _join(
+        self, kind: CableKind, low: SwitchDraft, seat: Seat, high: SwitchDraft, far: Seat, links: int, address: int
+    ) -> None:
+        if low.built and high.built:
+            upper, lower = (f"{text(address)}/31", f"{text(address + 1)}/31") if address else ("", "")
+            low.ports.append(_fabric_port(seat, high, far.name, lower, upper))
+            high.ports.append(_fabric_port(far, low, seat.name, upper, lower))
+        if seat.count == far.count == 1:
+            way: Shape = "single"
+        elif seat.count == far.count and links % seat.count == 0:
+            way = "twin"
+        elif 1 in {seat.count, far.count} and links % max(seat.count, far.count) == 0:
+            way = "fan"
+        else:
+            way = "apart"
+        self.links.append(
+            Link(
+                kind=kind,
+                way=way,
+                near=low.name,
+                near_port=seat.name,
+                near_rack=low.rack,
+                near_u=low.u,
+                near_cage=seat.cage,
+                near_end=End(seat.form_factor, seat.count, seat.speed_gbps),
+                near_optics=low.optics,
+                far=high,
+                seat=far,
+                built=low.built and high.built,
+            )
+        )
+
+
+def _fabric_port(seat: Seat, peer: SwitchDraft, peer_port: str, address: str, peer_address: str) -> SwitchPort:
+    return SwitchPort(
+        seat.name, seat.cage, seat.sub, seat.speed_gbps, "fabric", peer.name, peer_port, peer.asn, address, peer_address[:-3]
+    )
