@@ -1,0 +1,112 @@
+"""What a switch template sees. docs/add-a-switch-vendor.md is the list; a test holds the two together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from cluster_model.catalogue.load import Catalogue
+from cluster_model.plan.model import Network, Plan, Switch, SwitchPort
+from cluster_model.render.switch.sonic import format_config_db
+from cluster_model.render.switch.sonic_types import Row
+
+PREFIX_LIMIT = 16000
+"""Routes that a neighbour may send before its session is shut: above all that 1,600 leafs and 8,000 service addresses announce,
+and below what the smallest route tables hold. One number for all, so that growth changes no switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A BGP session: `asn` is the neighbour's; `address` its address, empty where the link is unnumbered."""
+
+    port: str
+    peer: str
+    peer_port: str
+    asn: int
+    address: str
+
+    @property
+    def unnumbered(self) -> bool:
+        """Return whether the session runs over link-local addresses."""
+        return not self.address
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """DHCP relayed from a VLAN: `address` is the VLAN's gateway, without length."""
+
+    vlan: int
+    address: str
+    server: str
+
+
+class Scene:
+    """The plan with what its switches share."""
+
+    def __init__(self, plan: Plan, catalogue: Catalogue) -> None:
+        self.plan = plan
+        self.catalogue = catalogue
+        self.shared: dict[Any, Any] = {}
+        self._networks = {network.name: network for network in plan.networks}
+        self._rows: dict[str, Row] = {}
+
+    @cached_property
+    def services(self) -> tuple[str, ...]:
+        """Addresses of the site's services, each once, in their order."""
+        site = self.plan.site
+        return tuple(dict.fromkeys((*site.dns, *site.ntp, *site.syslog, *site.snmp_managers)))
+
+    @cached_property
+    def cable_lengths(self) -> dict[tuple[str, str], int]:
+        """Length in whole metres, rounded up, of the cable at (device, port)."""
+        lengths: dict[tuple[str, str], int] = {}
+        for cable in self.plan.cables:
+            length_m = max(1, math.ceil(cable.length_m))
+            lengths[cable.a, cable.a_port] = lengths[cable.b, cable.b_port] = length_m
+        return lengths
+
+    def shared_row(self, name: str, make: Callable[[Scene, str], Row]) -> Row:
+        """Return the row that describes a switch to its neighbours, made once."""
+        if name not in self._rows:
+            self._rows[name] = make(self, name)
+        return self._rows[name]
+
+    def network_of(self, switch: Switch) -> Network:
+        """Return the network that a switch belongs to."""
+        return self._networks[switch.network]
+
+    def describe(self, switch: Switch) -> dict[str, Any]:
+        """Return the template context of one switch."""
+        network = self.network_of(switch)
+        sessions = tuple(_list_sessions(switch))
+        return {
+            "plan": self.plan,
+            "site": self.plan.site,
+            "switch": switch,
+            "network": network,
+            "lossless": self.plan.lossless if network.lossless else None,
+            "platform": self.catalogue.platforms.get(switch.nos),
+            "device": self.catalogue.switch(switch.model),
+            "loopback": switch.loopback.partition("/")[0],
+            "sessions": sessions,
+            "maximum_paths": 64 if sum(_is_fabric(port) for port in switch.ports) <= 64 else 128,
+            "prefix_limit": PREFIX_LIMIT,
+            "services": self.services,
+            "relays": tuple(
+                Relay(vlan.id, vlan.address.partition("/")[0], server) for vlan in switch.vlans for server in vlan.dhcp_servers
+            ),
+            "sonic_config_db": lambda: format_config_db(self, switch),
+        }
+
+
+def _is_fabric(port: SwitchPort) -> bool:
+    return port.use == "fabric"
+
+
+def _list_sessions(switch: Switch) -> list[Session]:
+    return [
+        Session(port.name, port.peer, port.peer_port, port.peer_asn, port.peer_address) for port in switch.ports if port.peer_asn
+    ]

@@ -1,0 +1,80 @@
+"""SONiC's config_db.json: typed tables, written by orjson. Routing is not here: frr.conf owns it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from cluster_model.catalogue.types import SonicSupport
+from cluster_model.catalogue.types import Switch as SwitchModel
+from cluster_model.plan.model import Lossless, Switch
+from cluster_model.render.switch.sonic_ports import CageSlot, list_slots, plug_ports, tabulate_neighbours, tabulate_vlans
+from cluster_model.render.switch.sonic_qos import tabulate_buffers, tabulate_qos
+from cluster_model.render.switch.sonic_system import tabulate_services, tabulate_system
+from cluster_model.render.switch.sonic_types import Config
+
+if TYPE_CHECKING:
+    from cluster_model.render.switch.context import Scene
+
+_OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+
+
+def format_config_db(scene: Scene, switch: Switch) -> str:
+    """Return the text of a switch's config_db.json: every value a string, keys sorted, one newline at the end."""
+    return orjson.dumps(build_config_db(scene, switch), option=_OPTIONS).decode()
+
+
+def build_config_db(scene: Scene, switch: Switch) -> Config:
+    """Return a switch's tables by name; rows shared between switches are the same objects.
+
+    Raises:
+        ValueError: the catalogue has no `sonic` block for the model, or the lossless profile no ECN thresholds for a port speed.
+    """
+    support = _support(scene.catalogue.switch(switch.model), switch.model)
+    lossless = scene.plan.lossless if scene.network_of(switch).lossless else None
+    slots = _slots(scene, switch, support)
+    config: Config = {
+        **tabulate_system(switch, scene.plan.site, support, lossless is not None),
+        **tabulate_services(switch, scene.plan.site),
+        **plug_ports(switch, slots),
+        **tabulate_neighbours(scene, switch),
+        **tabulate_vlans(switch),
+    }
+    if lossless is not None:
+        config.update(_lossless_tables(scene, switch, slots, lossless, support))
+        lengths = {slot.name: f"{scene.cable_lengths.get((switch.name, slot.name), 5)}m" for slot in slots}
+        config["CABLE_LENGTH"] = {"AZURE": lengths}  # the one name that the image's own tools look for
+    return config
+
+
+def _support(model: SwitchModel | None, name: str) -> SonicSupport:
+    if model is None or model.sonic is None:
+        raise ValueError(f"{name} has no `sonic:` block in its catalogue file")
+    return model.sonic
+
+
+def _kind(switch: Switch) -> tuple[object, ...]:
+    return (switch.model, switch.nos, switch.mtu_bytes, switch.modes)
+
+
+def _slots(scene: Scene, switch: Switch, support: SonicSupport) -> tuple[CageSlot, ...]:
+    key = ("slots", *_kind(switch))
+    found: tuple[CageSlot, ...] | None = scene.shared.get(key)
+    if found is None:
+        found = scene.shared[key] = list_slots(switch, support, scene.catalogue.platforms[switch.nos])
+    return found
+
+
+def _lossless_tables(
+    scene: Scene, switch: Switch, slots: tuple[CageSlot, ...], lossless: Lossless, support: SonicSupport
+) -> Config:
+    used = tuple((port.name, port.speed_gbps) for port in switch.ports)
+    key = ("lossless", *_kind(switch), used)
+    found: Config | None = scene.shared.get(key)
+    if found is None:
+        names = tuple(slot.name for slot in slots)
+        found = tabulate_qos(used, lossless, switch.nos, support.asic)
+        found.update(tabulate_buffers(names, lossless, support.asic))
+        scene.shared[key] = found
+    return found
