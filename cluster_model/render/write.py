@@ -274,7 +274,7 @@ def _exchange(staging: Path, target: Path) -> None:
         if rename(_AT_FDCWD, os.fsencode(staging), _AT_FDCWD, os.fsencode(target), _RENAME_EXCHANGE) == 0:
             return
         code = ctypes.get_errno()
-        if code == errno.EBUSY:
+        if code in {errno.EBUSY, errno.EXDEV}:
             raise WriteError(f"{target} is a mount point, so it cannot be replaced whole; name a folder inside it")
         if code not in _NO_EXCHANGE:
             raise OSError(code, os.strerror(code), str(target))

@@ -255,6 +255,7 @@ def test_a_full_disk_leaves_the_old_tree(tmp_path):
         assert list_names(disk) == ["pod"]
         write_tree(target, make_files(3), "digest-3")
         assert assert_whole(target) == 3
+        shutil.rmtree(target)
         with pytest.raises(WriteError, match="mount point"):
             write_tree(disk, {MANIFEST: build_manifest("pod", "0", "d", {})}, "d")
     finally:

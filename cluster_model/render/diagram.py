@@ -1,0 +1,26 @@
+"""The drawings: rack elevations and the fabrics, as SVG without any program but ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster_model.plan.model import Plan
+from cluster_model.render.diagram_fabric import lay_out_fabrics
+from cluster_model.render.diagram_racks import lay_out_racks
+from cluster_model.render.diagram_style import environment
+
+
+def render_diagrams(plan: Plan) -> Iterator[tuple[str, bytes]]:
+    """Yield diagrams/racks.svg and diagrams/rails.svg."""
+    yield "diagrams/racks.svg", draw_racks(plan).encode()
+    yield "diagrams/rails.svg", draw_fabrics(plan).encode()
+
+
+def draw_racks(plan: Plan) -> str:
+    """Return the rack elevations as SVG."""
+    return environment().get_template("diagram/racks.svg.j2").render(d=lay_out_racks(plan))
+
+
+def draw_fabrics(plan: Plan) -> str:
+    """Return the fabrics as SVG, the compute network first."""
+    return environment().get_template("diagram/rails.svg.j2").render(d=lay_out_fabrics(plan))

@@ -1,0 +1,88 @@
+"""What both drawings share: kinds with their colours, and how numbers are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from cluster_model.paths import TEMPLATES
+from cluster_model.plan.model import Server, Switch
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of device: CSS class, words of the legend, fill."""
+
+    css: str
+    words: str
+    fill: str
+
+
+KINDS = {
+    "gpu": Kind("k-gpu", "GPU server", "#3f7d5c"),
+    "storage": Kind("k-sto", "storage server", "#7b61a6"),
+    "server": Kind("k-srv", "other server", "#76818e"),
+    "compute-leaf": Kind("k-cl", "compute leaf", "#3477b8"),
+    "compute-spine": Kind("k-cs", "compute spine, core", "#1d4f86"),
+    "storage-switch": Kind("k-ss", "storage switch", "#b9812b"),
+    "business-switch": Kind("k-bs", "business switch", "#2f8583"),
+    "oob-switch": Kind("k-os", "out-of-band switch", "#56616e"),
+    "pdu": Kind("k-pdu", "PDU", "#b4bec9"),
+}
+RAIL_COLOURS = (
+    "#cf4d5c", "#e0813d", "#d3a625", "#6b9a4b", "#2f9c8f", "#3b84c4", "#6d62c9", "#b25fbd",
+    "#8c3b47", "#9a5a2a", "#8f7018", "#496a33", "#206b62", "#285b87", "#4a438a", "#7a4182",
+)  # fmt: skip
+
+
+def kind_of_server(server: Server) -> Kind:
+    """Return the kind of a server: by what it is bought for."""
+    if server.gpus:
+        return KINDS["gpu"]
+    return KINDS["storage" if server.role == "storage" else "server"]
+
+
+def kind_of_switch(switch: Switch) -> Kind:
+    """Return the kind of a switch: by its network, and for the compute network by its tier."""
+    if switch.network == "compute":
+        return KINDS["compute-leaf" if switch.role == "leaf" else "compute-spine"]
+    return KINDS.get(f"{switch.network}-switch", KINDS["oob-switch"])
+
+
+def format_kw(power_w: float) -> str:
+    """Return kW with one decimal."""
+    return f"{power_w / 1000:.1f}"
+
+
+def format_power(power_w: float) -> str:
+    """Return a power in kW, in MW from 1,000 kW up."""
+    return f"{power_w / 1e6:,.2f} MW" if power_w >= 1e6 else f"{power_w / 1000:,.1f} kW"
+
+
+def format_rate(rate_gbps: float) -> str:
+    """Return a rate in Tb/s from 1,000 Gb/s up."""
+    return f"{rate_gbps / 1000:,.1f} Tb/s" if rate_gbps >= 1000 else f"{rate_gbps:,.0f} Gb/s"
+
+
+def format_count(number: int, word: str) -> str:
+    """Return a number and its noun, in the plural where it is one."""
+    plural = word + ("es" if word.endswith(("ch", "s", "x")) else "s")
+    return f"{number:,} {word if number == 1 else plural}"
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates of drawings and page; everything is escaped, and a missing name is an error."""
+    env = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    env.globals.update(kinds=tuple(KINDS.values()), rail_colours=RAIL_COLOURS)
+    env.filters.update(kw=format_kw, rate=format_rate)
+    return env

@@ -1,0 +1,113 @@
+"""The rendered tree: every file that follows from a plan, by its path below build/<cluster>/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from cluster_model.catalogue.load import Catalogue
+from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.model import Plan
+from cluster_model.render.cabling import render_cabling
+from cluster_model.render.diagram import render_diagrams
+from cluster_model.render.inventory import render_inventory
+from cluster_model.render.manifest import MANIFEST, build_manifest, family_of
+from cluster_model.render.page import render_page
+from cluster_model.render.plan_json import render_plan_json
+from cluster_model.render.switch import render_switches
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What families render from.
+
+    Args:
+        plan: the plan.
+        catalogue: the hardware that it is made of.
+        findings: what the design rules said, for the page.
+        inputs: files that the plan's digest is made from, name relative to the intent's folder → sha256.
+    """
+
+    plan: Plan
+    catalogue: Catalogue
+    findings: tuple[Diagnostic, ...] = ()
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+
+def _render_plan(material: Material) -> Iterator[tuple[str, bytes]]:
+    yield "plan.json", render_plan_json(material.plan, material.findings)
+
+
+def _render_inventory(material: Material) -> Iterator[tuple[str, bytes]]:
+    yield "inventory/inventory.json", render_inventory(material.plan, material.catalogue, material.inputs)
+
+
+def _render_switches(material: Material) -> Iterator[tuple[str, bytes]]:
+    for path, text in render_switches(material.plan, material.catalogue):
+        yield path, text.encode()
+
+
+def _render_cabling(material: Material) -> Iterator[tuple[str, bytes]]:
+    yield from render_cabling(material.plan)
+
+
+def _render_diagrams(material: Material) -> Iterator[tuple[str, bytes]]:
+    yield from render_diagrams(material.plan)
+
+
+def _render_page(material: Material) -> Iterator[tuple[str, bytes]]:
+    yield "index.html", render_page(material.plan, material.findings)
+
+
+FAMILIES: dict[str, Callable[[Material], Iterator[tuple[str, bytes]]]] = {
+    "plan": _render_plan,
+    "inventory": _render_inventory,
+    "switches": _render_switches,
+    "cabling": _render_cabling,
+    "diagrams": _render_diagrams,
+    "page": _render_page,
+}
+"""Renderers by the name that `--only` takes. A family writes below a folder of its name, or a root file of manifest.py."""
+
+
+def render_tree(
+    plan: Plan,
+    catalogue: Catalogue,
+    only: Collection[str] | None = None,
+    *,
+    findings: Iterable[Diagnostic] = (),
+    inputs: Mapping[str, str] | None = None,
+) -> dict[str, bytes]:
+    """Return the files of a plan, manifest.json last.
+
+    Args:
+        plan: the plan.
+        catalogue: the hardware that it is made of.
+        only: names from FAMILIES; None for all of them.
+        findings: what the design rules said about the plan.
+        inputs: files that the plan's digest is made from, name → sha256; without them the inventory plugin takes the
+            inventory for stale.
+
+    Returns:
+        Content by relative path, sorted within a family. The same arguments give the same bytes.
+    """
+    material = Material(plan, catalogue, tuple(findings), inputs or {})
+    files: dict[str, bytes] = {}
+    for family, render in FAMILIES.items():
+        if only is None or family in only:
+            for path, content in render(material):
+                if path in files or family_of(path) != family:
+                    raise ValueError(f"{family} must not render {path}")
+                files[path] = content
+    files[MANIFEST] = build_manifest(plan.name, plan.version, plan.digest, files)
+    return files
+
+
+def list_unrendered(plan: Plan, catalogue: Catalogue) -> dict[str, int]:
+    """Return how many switches get no configuration files, by network operating system ("" for InfiniBand)."""
+    counts: dict[str, int] = {}
+    for switch in plan.switches:
+        platform = catalogue.platforms.get(switch.nos)
+        if platform is None or not platform.rendered:
+            counts[switch.nos] = counts.get(switch.nos, 0) + 1
+    return counts

@@ -1,0 +1,182 @@
+# Copyright: gpuyard maintainers
+# GNU General Public License v3.0 or later (see https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The inventory of a gpuyard cluster, straight from its intent's path. Standard library and Ansible only."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: gpuyard
+short_description: Inventory of a GPU cluster described with gpuyard
+description:
+  - Takes the path of a cluster's intent, C(inventory/NAME/cluster.yml), and serves the inventory that C(gpuyard render) made of it.
+  - The rendered inventory is C(build/NAME/inventory/inventory.json), looked for in the working directory and in each folder above
+    the intent, or in the folder named by E(GPUYARD_BUILD).
+  - An inventory that is missing, or older than the intent, its CSV files, its catalogue folder or gpuyard itself, is an error.
+author: gpuyard maintainers
+options:
+  build:
+    description:
+      - Folder that holds the rendered trees, one per cluster, or one rendered tree itself.
+      - It cannot be set in the file, which is the intent and holds nothing of Ansible's.
+    type: path
+    env:
+      - name: GPUYARD_BUILD
+    ini:
+      - section: inventory_gpuyard
+        key: build
+"""
+
+EXAMPLES = r"""
+# ansible.cfg
+# [inventory]
+# enable_plugins = gpuyard, host_list, yaml, ini
+#
+# gpuyard render inventory/lab
+# ansible-inventory -i inventory/lab/cluster.yml --graph
+"""
+
+import hashlib
+import json
+import os
+import re
+from importlib import metadata
+from pathlib import Path
+
+from ansible.errors import AnsibleParserError
+from ansible.plugins.inventory import BaseInventoryPlugin
+
+FORMAT = "gpuyard-inventory-1"
+INTENTS = ("cluster.yml", "cluster.yaml")
+
+
+class InventoryModule(BaseInventoryPlugin):
+    """Serve the rendered inventory of an intent."""
+
+    NAME = "gpuyard"
+
+    def verify_file(self, path):
+        """Take every intent, by its name: what is wrong with it is said while parsing."""
+        return super().verify_file(path) and os.path.basename(path) in INTENTS
+
+    def parse(self, inventory, loader, path, cache=True):
+        """Read the rendered inventory of the intent at `path`, and fill in groups, hosts and variables."""
+        super().parse(inventory, loader, path, cache)
+        self.set_options()
+        intent = Path(path).absolute()
+        rendered = find_rendered(intent, self.get_option("build"))
+        render = f"run: gpuyard render {format_path(intent.parent)}"
+        if rendered is None:
+            raise AnsibleParserError(f"{path}: nothing is rendered from this cluster yet; {render}")
+        try:
+            body = json.loads(rendered.read_bytes())
+            about = body["_meta"]["gpuyard"]
+            if about["format"] != FORMAT:
+                raise ValueError(about["format"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise AnsibleParserError(f"{rendered} cannot be read as an inventory of gpuyard ({error}); {render}") from error
+        if compute_digest(intent, about) != about["digest"]:
+            changed = ", ".join(list_changes(intent, about)) or "gpuyard"
+            raise AnsibleParserError(f"{rendered} is stale: {changed} changed since; {render}")
+        fill(inventory, body)
+
+
+def find_rendered(intent, build=None):
+    """Return the path of the inventory rendered from an intent, or None where there is none."""
+    name = read_name(intent)
+    if build:
+        folders = [Path(build) / name, Path(build)]
+    else:
+        folders = [folder / "build" / name for folder in dict.fromkeys([Path.cwd(), *intent.parents])]
+    for folder in folders:
+        file = folder / "inventory" / "inventory.json"
+        if file.is_file():
+            return file
+    return None
+
+
+def read_name(intent):
+    """Return the cluster's name: the one-line `name:` at the top level, or the name of the folder."""
+    found = re.search(rb"""^name:[ \t]*["']?([a-z][a-z0-9-]*)""", intent.read_bytes(), re.MULTILINE)
+    return found[1].decode() if found else intent.parent.name
+
+
+def compute_digest(intent, about):
+    """Return the digest of everything that a render depends on, as gpuyard computes it.
+
+    SHA-256 over one line per input, its name, a tab, and the SHA-256 of its bytes or `-` where it is missing: the version, the
+    intent, then all other files sorted by name.
+    """
+    total = hashlib.sha256(f"gpuyard {find_version(about['version'])}\t\n".encode())
+    total.update(f"cluster.yml\t{hash_file(intent)}\n".encode())
+    for name in sorted({*about["inputs"], *list_catalogue(intent)} - {"cluster.yml"}):
+        total.update(f"{name}\t{hash_file(intent.parent / name)}\n".encode())
+    return total.hexdigest()
+
+
+def list_changes(intent, about):
+    """Return what differs from the render, in words."""
+    names = {*about["inputs"], *list_catalogue(intent)} - {"cluster.yml"}
+    files = {"cluster.yml": intent, **{name: intent.parent / name for name in names}}
+    changed = [name for name, file in sorted(files.items()) if hash_file(file) != about["inputs"].get(name)]
+    version = find_version(about["version"])
+    return changed + ([f"gpuyard itself ({about['version']} to {version})"] if version != about["version"] else [])
+
+
+def list_catalogue(intent):
+    """Return the files of the cluster's own catalogue, as names relative to the intent's folder."""
+    folder = intent.parent
+    return [file.relative_to(folder).as_posix() for file in (folder / "catalogue").rglob("*") if file.is_file()]
+
+
+def hash_file(file):
+    """Return the SHA-256 of a file, `-` where it is missing."""
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return "-"
+
+
+def find_version(default):
+    """Return the version of gpuyard: of the checkout that this file lies in, else of the installed package, else `default`."""
+    source = Path(__file__).resolve().parents[2] / "cluster_model" / "__init__.py"
+    if source.is_file():
+        found = re.search(r'^__version__ = "([^"]+)"', source.read_text("utf-8"), re.MULTILINE)
+        if found:
+            return found[1]
+    try:
+        return metadata.version("gpuyard")
+    except metadata.PackageNotFoundError:
+        return default
+
+
+def format_path(path):
+    """Return a path as a person would type it: relative to the working directory where it lies below."""
+    try:
+        return path.relative_to(Path.cwd())
+    except ValueError:
+        return path
+
+
+def fill(inventory, body):
+    """Put groups, hosts and variables in place.
+
+    Groups are tied to each other while they are empty, and a host's variables are put in at one stroke: `set_variable` looks up
+    the host and checks the name once per variable. The values are data, never templates.
+    """
+    hostvars = body["_meta"]["hostvars"]
+    groups = {name: group for name, group in body.items() if name != "_meta"}
+    for name, group in groups.items():
+        inventory.add_group(name)
+        inventory.groups[name].vars.update(group.get("vars", {}))
+    for name, group in groups.items():
+        for child in group.get("children", ()):
+            inventory.add_child(name, child)
+    hosts = {}
+    for name, variables in hostvars.items():
+        host = hosts[name] = inventory.hosts[inventory.add_host(name)]
+        host.vars.update(variables)
+    for name, group in groups.items():
+        target = inventory.groups[name]
+        for host in group.get("hosts", ()):
+            target.add_host(hosts[host])
