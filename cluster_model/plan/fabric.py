@@ -129,8 +129,8 @@ def _choose_fabric_speed(ctx: Context, shape: FabricShape) -> bool:
     if shape.core.ref != shape.spine.ref:
         pairs.append(("spine", shape.spine, "core", shape.core))
     common = speeds_of(shape.leaf.cages)
-    for _, _, _, upper in pairs:
-        common &= speeds_of(upper.cages)
+    for pair in pairs:
+        common &= speeds_of(pair[3].cages)
     asked = shape.intent.fabric_speed_gbps
     speed = asked if asked is not None else shape.host_speed_gbps
     if asked is None and speed not in common:

@@ -38,7 +38,11 @@ class Rack:
 
 @dataclass(frozen=True, slots=True)
 class CageMode:
-    """How one switch cage runs: `count` ports of `speed_gbps`; `lanes` electrical lanes from `first_lane`."""
+    """How one switch cage runs: `count` ports of `speed_gbps`.
+
+    `first_lane` is the number that SONiC's port names count from; `lane_numbers` are the hardware lanes, of which port i of n
+    has the i-th n-th part.
+    """
 
     cage: int
     form_factor: str
@@ -47,6 +51,7 @@ class CageMode:
     first_lane: int
     lanes: int
     native: bool
+    lane_numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

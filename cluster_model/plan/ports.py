@@ -98,7 +98,11 @@ def lay_out(cages: tuple[Cage, ...], patterns: tuple[str, str], down: tuple[tupl
     for cage in cages:
         mode = chosen.get(cage.number, cage.modes[0])
         native = mode == cage.modes[0]
-        modes.append(CageMode(cage.number, cage.form_factor, mode.count, mode.speed_gbps, cage.first_lane, cage.lanes, native))
+        modes.append(
+            CageMode(
+                cage.number, cage.form_factor, mode.count, mode.speed_gbps, cage.first_lane, cage.lanes, native, cage.lane_numbers
+            )
+        )
     return Layout(tuple(seats), tuple(ups), tuple(modes), missing)
 
 

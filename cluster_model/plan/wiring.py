@@ -235,7 +235,7 @@ class Wirer:
         )
 
     def _link_host(self, draft: SwitchDraft, seat: Seat, server: ServerDraft, leg: Leg, base: int) -> None:
-        shape, name = self.shape, leg.name
+        shape, name = self.shape, self._port_name(leg)
         switch_side, host_side, gateway = host_address(base) if shape.cut else ("", "", "")
         route = prefix(shape.cut.lane(leg.plane, leg.lane), shape.cut.lane_size) if shape.cut and shape.name == "compute" else ""
         draft.ports.append(
@@ -280,6 +280,11 @@ class Wirer:
             )
         )
 
+    def _port_name(self, leg: Leg) -> str:
+        """Return the interface name: a port has another one where it runs InfiniBand."""
+        port = leg.port
+        return (port.infiniband_name or leg.name) if self.shape.technology == "infiniband" else leg.name
+
     def _note_host(self, draft: SwitchDraft, seat: Seat, server: ServerDraft, leg: Leg) -> None:
         """Note the link of a planned server for cabling."""
         port = leg.port
@@ -293,7 +298,7 @@ class Wirer:
                 kind=kind,
                 way=way,
                 near=server.name,
-                near_port=leg.name,
+                near_port=self._port_name(leg),
                 near_rack=server.rack,
                 near_u=server.u,
                 near_cage=port.cage,
