@@ -1,0 +1,59 @@
+# Two commands matter: `make demo` and `make test`. `make help` lists the rest.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+# The lock was made for Python 3.11; other versions resolve from the ranges in pyproject.toml.
+LOCK := $(shell $(PYTHON) -c 'import sys; print("-c requirements.lock" if sys.version_info[:2] == (3, 11) else "")')
+PYTEST := $(BIN)/python -m pytest -q
+JOBS ?= $(shell nproc)
+
+.PHONY: help demo test test-slow lint bench docs lock clean system-packages
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+demo: $(VENV)/.base ## set up and render a 127-node SuperPOD
+	@scripts/demo $(BIN)/gpuyard
+
+test: $(VENV)/.dev system-packages ## set up and pass the tests
+	@VENV=$(VENV) JOBS=$(JOBS) scripts/run-tests
+
+test-slow: $(VENV)/.dev system-packages ## what exceeds its share of `make test`; SLICE=n/m takes a part
+	@VENV=$(VENV) JOBS=$(JOBS) SLICE=$(SLICE) scripts/run-tests slow
+
+lint: $(VENV)/.dev ## ruff, mypy, import-linter, yamllint
+	@VENV=$(VENV) scripts/lint
+
+bench: $(VENV)/.dev ## CPU and memory of plan and render, as ratios
+	@$(BIN)/python bench/plan.py
+	@$(BIN)/python bench/render.py
+
+docs: $(VENV)/.dev ## write again what is generated: schema, rules, README's figures
+	@GPUYARD_UPDATE_DOCS=1 $(PYTEST) tests/docs
+
+lock: ## make requirements.lock from the newest versions that the ranges allow
+	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock
+	@$(VENV)/lock/bin/python -m pip --disable-pip-version-check -q install '.[ansible,fleet,diff,xlsx,dev]'
+	@{ echo '# Made by `make lock`: versions that passed the tests, for Python 3.11.'; \
+	  $(VENV)/lock/bin/python -m pip freeze --exclude gpuyard | grep -v ' @ '; } > requirements.lock
+	@rm -rf $(VENV)/lock
+
+system-packages: ## as root: install the Debian packages that the tests want, after naming them
+	@scripts/system-packages
+
+$(BIN)/python:
+	@$(PYTHON) -m venv $(VENV) || { echo 'python3-venv is missing: apt install python3-venv'; exit 1; }
+
+$(VENV)/.base: pyproject.toml requirements.lock | $(BIN)/python
+	@echo 'installing gpuyard into $(VENV)'
+	@$(PIP) install $(LOCK) -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	@echo 'installing what the tests need into $(VENV)'
+	@$(PIP) install $(LOCK) -e '.[ansible,fleet,diff,xlsx,dev]'
+	@touch $@
+
+clean: ## remove what was built
+	rm -rf $(VENV) build .work
