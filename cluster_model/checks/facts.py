@@ -1,0 +1,142 @@
+# ruff: noqa: D102  (what `find` does stands in Rule)
+"""Rules about what vendors delivered: part of the FCT family. FCT001 to FCT007 are found while the files are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster_model.checks.design import Design
+from cluster_model.checks.registry import Rule
+from cluster_model.checks.wording import list_names, suggest
+from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.facts_csv import Kind
+from cluster_model.plan.model import Management, Server
+
+
+class UnknownDevice(Rule):
+    """Deliver facts for planned devices and ports only.
+
+    What it checks:
+        Every row of the fact files names a device of the plan, and every `mac.PORT` and `guid.PORT` a port of its model.
+
+    Why it matters:
+        A MAC under the wrong name is a server that never boots, or boots as another one.
+
+    How to fix:
+        Correct the name; the nearest known one is offered. Rows of servers that are planned and not built yet can stay out.
+
+    Source:
+        Names follow from the plan: `gpuyard plan CLUSTER --json`.
+    """
+
+    id, title = "FCT100", "facts for a device or port that is not planned"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        facts, plan = design.facts, design.plan
+        tables: tuple[tuple[Kind, dict[str, int], set[str]], ...] = (
+            ("servers", {name: row.line for name, row in facts.servers.items()}, set(design.servers)),
+            ("switches", {name: row.line for name, row in facts.switches.items()}, set(design.switches)),
+            ("pdus", {name: row.line for name, row in facts.pdus.items()}, {pdu.name for pdu in plan.pdus}),
+        )
+        for kind, rows, known in tables:
+            strange = [name for name in rows if name not in known]
+            for place, name in enumerate(strange[:20]):
+                near = suggest(name, known) if place < 3 else ""  # dear with many names
+                yield self._at(
+                    design,
+                    kind,
+                    rows[name],
+                    f"{name} is not in the plan"
+                    + (f", nor are {len(strange) - 20} others of this file" if place == 19 and len(strange) > 20 else ""),
+                    f"a name of the planned {kind}",
+                    name,
+                    near or "correct the name or delete the line",
+                )
+        yield from self._ports(design)
+
+    def _ports(self, design: Design) -> Iterator[Diagnostic]:
+        reported: set[tuple[str, str]] = set()
+        for name, row in design.facts.servers.items():
+            server = design.servers.get(name)
+            if server is None:
+                continue
+            strange = (row.macs.keys() | row.guids.keys()) - {port.name for port in server.ports}
+            if not strange:
+                continue
+            block = design.catalogue.server(server.model)
+            ports = {port.name for port in block.network.ports} if block else set()
+            ports |= {port.infiniband_name for port in block.network.ports if port.infiniband_name} if block else set()
+            for port in sorted(strange - ports):
+                if (server.model, port) not in reported:
+                    reported.add((server.model, port))
+                    yield self._at(
+                        design,
+                        "servers",
+                        row.line,
+                        f"{server.model} has no port {port}",
+                        f"one of {list_names(sorted(ports), 12)}",
+                        f"{port}, first at {name}",
+                        suggest(port, ports) or "correct the column or delete it",
+                    )
+
+    def _at(self, design: Design, kind: Kind, line: int, summary: str, expected: str, actual: str, fix: str) -> Diagnostic:
+        finding = self.finding(f"facts.{kind}", summary, expected, actual, fix)
+        file = design.facts.files.get(kind, "")
+        return finding.located(file, line, 1) if file else finding
+
+
+class FactsMissing(Rule):
+    """Know for which devices lines are left out.
+
+    What it checks:
+        Servers, switches and PDUs of the plan without MAC addresses or serial numbers.
+
+    Why it matters:
+        Reservations in DHCP and serial numbers in labels and the asset list cannot be rendered for them; everything else can.
+
+    How to fix:
+        Fill the CSV files named under `facts` when the vendor delivers; docs/facts-csv.md has the columns.
+
+    Source:
+        `facts` of the intent.
+    """
+
+    id, severity, title = "FCT101", "info", "devices without facts"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        plan = design.plan
+        rows: dict[Kind, tuple[str, int, list[str]]] = {
+            "servers": ("servers", len(plan.servers), [server.name for server in plan.servers if _lacks_facts(server)]),
+            "switches": (
+                "switches",
+                len(plan.switches),
+                [s.name for s in plan.switches if not s.serial or _no_mac(s.management)],
+            ),
+            "pdus": ("PDUs", len(plan.pdus), [pdu.name for pdu in plan.pdus if not pdu.serial or _no_mac(pdu.management)]),
+        }
+        missing = {kind: row for kind, row in rows.items() if row[2]}
+        if missing and not design.facts.files:
+            yield self.finding(
+                "facts",
+                "no facts yet: lines that need a serial number or a MAC are left out",
+                "a CSV for " + ", ".join(missing),
+                ", ".join(f"{len(names)} {things}" for things, _, names in missing.values()),
+                "name the CSV files under facts when the vendor delivers",
+            )
+            return
+        for kind, (things, total, names) in missing.items():
+            yield self.finding(
+                f"facts.{kind}",
+                f"{len(names)} of {total} {things} lack serial or MAC, so lines that need them are left out",
+                "a line per device with serial and MACs",
+                list_names(names),
+                f"fill the CSV of facts.{kind} when the vendor delivers",
+            )
+
+
+def _no_mac(management: Management | None) -> bool:
+    return management is not None and not management.mac
+
+
+def _lacks_facts(server: Server) -> bool:
+    return not server.serial or _no_mac(server.bmc) or any(not port.mac and not port.guid for port in server.ports)

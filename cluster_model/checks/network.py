@@ -1,0 +1,224 @@
+# ruff: noqa: D102  (what `find` does stands in Rule)
+"""Rules about bandwidth, MTU and addressing limits of a network: part of the NET family."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from cluster_model.checks.design import Design, models_of
+from cluster_model.checks.registry import Rule
+from cluster_model.checks.wording import count_things, list_names
+from cluster_model.diagnostic import Diagnostic
+
+
+class SwitchMtu(Rule):
+    """Set no MTU above what every switch and its NOS carry.
+
+    What it checks:
+        A network's switch MTU against the chip of each of its models and against its network operating system.
+
+    Why it matters:
+        The NOS refuses the line, or the chip drops frames that the next hop would have carried: small packets pass, large ones
+        vanish, and RDMA stalls with every link up.
+
+    How to fix:
+        Lower `mtu_bytes` to the limit shown, or choose another switch. 9100 on switches and 9000 on hosts fit everywhere.
+
+    Source:
+        `asic.mtu_bytes` of each model, `mtu_bytes` of templates/switch/NOS/platform.yml: Arista EOS carries 9214 bytes on
+        routed ports, the others 9216.
+    """
+
+    id, title = "NET003", "MTU above what switch or NOS carries"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for network in design.routed:
+            limits = {m: switch.asic.mtu_bytes for m in models_of(network) if (switch := design.catalogue.switch(m))}
+            if platform := design.platform(network):
+                limits[platform.name] = platform.mtu_bytes
+            exceeded = {name: limit for name, limit in limits.items() if network.mtu_bytes > limit}
+            if exceeded:
+                name, limit = min(exceeded.items(), key=lambda item: item[1])
+                yield self.finding(
+                    design.mtu_path(network, "mtu_bytes"),
+                    f"MTU {network.mtu_bytes} of the {network.name} switches is above what {name} carries",
+                    f"<= {limit} bytes ({name})",
+                    f"{network.mtu_bytes} bytes",
+                    f"set mtu_bytes to {limit} or lower, or choose another switch",
+                )
+
+
+class HostMtu(Rule):
+    """Keep the MTU of hosts at or below that of their leafs.
+
+    What it checks:
+        A network's host MTU against its switch MTU.
+
+    Why it matters:
+        The leaf drops what hosts send at full size. Pings work, jobs hang at the first large message.
+
+    How to fix:
+        Lower `host_mtu_bytes` or raise `mtu_bytes`.
+
+    Source:
+        An IP router drops packets above its interface's MTU that must not be fragmented (RFC 791); RoCEv2 sets that bit.
+    """
+
+    id, title = "NET012", "host MTU above switch MTU"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for network in design.routed:
+            if network.host_mtu_bytes > network.mtu_bytes:
+                yield self.finding(
+                    design.mtu_path(network, "host_mtu_bytes"),
+                    f"hosts on {network.name} may send {network.host_mtu_bytes} bytes, their leafs carry {network.mtu_bytes}",
+                    f"<= {network.mtu_bytes} bytes (switch MTU of {network.name})",
+                    f"{network.host_mtu_bytes} bytes",
+                    f"set host_mtu_bytes to {network.mtu_bytes} or lower, or raise mtu_bytes",
+                )
+
+
+class Oversubscription(Rule):
+    """Hold every leaf at or below the oversubscription that was allowed.
+
+    What it checks:
+        Host bandwidth of a full leaf over its uplink bandwidth, against `oversubscription`.
+
+    Why it matters:
+        Collective operations between units run at the pace of the fullest uplink. Uplinks that were left out are bought later,
+        with spines and racks for them.
+
+    How to fix:
+        Let the uplinks be derived (leave `uplinks` out), or raise `oversubscription` to say that this is meant.
+
+    Source:
+        DGX SuperPOD and NVIDIA Enterprise reference architectures: compute fabrics are non-blocking.
+    """
+
+    id, title = "NET010", "oversubscription above what was allowed"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for network in design.plan.networks:
+            allowed = network.oversubscription_allowed  # the plan's figure has three decimals
+            if network.tiers > 1 and network.oversubscription > allowed + 0.0005:
+                yield self.finding(
+                    f"networks.{network.name}.oversubscription",
+                    f"a full {network.name} leaf is oversubscribed {network.oversubscription:.2f} to 1",
+                    f"<= {allowed:g} to 1",
+                    f"{network.oversubscription:.2f} to 1: {network.hosts_per_leaf} ports of {network.host_speed_gbps} Gb/s on "
+                    f"{network.uplinks} uplinks of {network.fabric_speed_gbps} Gb/s",
+                    "leave uplinks out so that they are derived, keep fewer hosts per leaf, or raise oversubscription",
+                )
+
+
+class UnevenLinks(Rule):
+    """Give a switch the same number of links to every switch above it.
+
+    What it checks:
+        The uplinks of each leaf by spine, and those of each spine by core.
+
+    Why it matters:
+        ECMP deals flows by next hop: uneven bundles congest while others idle.
+
+    How to fix:
+        Choose `uplinks` and `switches` so that the counts divide.
+
+    Source:
+        DGX SuperPOD reference architecture H100, Table 4: 24 leafs with 32 uplinks take 16 spines, not 12.
+    """
+
+    id, title, by_intent = "NET015", "uplinks not dealt evenly", False
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        above = {"leaf": "spine", "spine": "core"}
+        roles = {switch.name: switch.role for switch in design.plan.switches}
+        uneven: dict[str, list[str]] = defaultdict(list)
+        for switch in design.plan.switches:
+            upper = above.get(switch.role)
+            links = Counter(port.peer for port in switch.ports if port.use == "fabric" and roles.get(port.peer) == upper)
+            if len(set(links.values())) > 1:
+                uneven[switch.network].append(switch.name)
+        for network, names in uneven.items():
+            yield self.finding(
+                f"networks.{network}.switches",
+                f"{count_things(len(names), 'switch', 'switches')} of {network} with uplinks that are not dealt evenly",
+                "the same number to each",
+                list_names(names),
+                "choose uplinks and switches so that the counts divide",
+            )
+
+
+class OobVlanIds(Rule):
+    """Give each out-of-band segment a VLAN of its own.
+
+    What it checks:
+        The three ids under `networks.oob.vlans` differ.
+
+    Why it matters:
+        BMCs would stand in the same segment as the hosts that they control, and two gateways would answer on one VLAN.
+
+    How to fix:
+        Change one of the ids.
+
+    Source:
+        The plan gives each segment a subnet and a gateway of its own.
+    """
+
+    id, title = "NET016", "two out-of-band segments with one VLAN"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        vlans = design.cluster.networks.oob.vlans
+        owners: dict[int, str] = {}
+        for name, vlan in (("bmc", vlans.bmc), ("switch", vlans.switch), ("host", vlans.host)):
+            if vlan in owners:
+                yield self.finding(
+                    f"networks.oob.vlans.{name}",
+                    f"VLAN {vlan} is both the {owners[vlan]} and the {name} segment",
+                    "three different ids",
+                    f"{vlan} twice",
+                    f"give {name} another id",
+                )
+            owners.setdefault(vlan, name)
+
+
+UNICAST_LIDS = 0xBFFF  # InfiniBand Architecture Specification: unicast LIDs are 0x0001 to 0xBFFF
+
+
+class LidsExhausted(Rule):
+    """Keep an InfiniBand subnet within its unicast LIDs.
+
+    What it checks:
+        Host ports and switches of each InfiniBand plane, one LID each, against 49,151.
+
+    Why it matters:
+        The subnet manager gives out 16-bit addresses. Ports beyond the last one never become active, whatever the switches'
+        radix would allow.
+
+    How to fix:
+        Split the network into planes, each a subnet of its own, or use RoCE at that size.
+
+    Source:
+        InfiniBand Architecture Specification, volume 1, local identifiers: unicast LIDs are 0x0001 to 0xBFFF; one per port
+        with LMC 0, one per switch.
+    """
+
+    id, title = "NET017", "more ports than an InfiniBand subnet can address"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        names = {network.name for network in design.plan.networks if network.technology == "infiniband"}
+        if not names:
+            return
+        lids = Counter((switch.network, switch.plane) for switch in design.plan.switches if switch.network in names)
+        lids.update(
+            (port.network, port.plane) for server in design.plan.servers for port in server.ports if port.network in names
+        )
+        for (network, plane), count in lids.items():
+            if count > UNICAST_LIDS:
+                yield self.finding(
+                    f"networks.{network}",
+                    f"plane {plane} of {network} needs {count:,} LIDs",
+                    f"<= {UNICAST_LIDS:,} (unicast LIDs of one InfiniBand subnet)",
+                    f"{count:,}: one per host port and switch",
+                    "split the network into more planes, or use technology roce",
+                )

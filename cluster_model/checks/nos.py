@@ -1,0 +1,203 @@
+# ruff: noqa: D102  (what `find` does stands in Rule)
+"""Rules about what a network operating system can do: the NOS family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster_model.catalogue.types import Platform
+from cluster_model.checks.design import Design
+from cluster_model.checks.registry import Rule
+from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.model import Network
+
+
+class UnknownNos(Rule):
+    """Run a network operating system that gpuyard knows, on a switch that it runs on.
+
+    What it checks:
+        `nos` is a folder of templates/switch/, and the switch model is one that this NOS runs on.
+
+    Why it matters:
+        The switch is delivered with the wrong software, or none; port names and features cannot be told.
+
+    How to fix:
+        Choose one of the names listed, another switch, or add a NOS as docs/add-a-switch-vendor.md says.
+
+    Source:
+        templates/switch/NOS/platform.yml; `sonic` in the catalogue file of the switch.
+    """
+
+    id, title, stage = "NOS001", "network operating system not known, or not for this switch", "plan"
+
+
+def _missing(platform: Platform, *features: str) -> list[str]:
+    return [name for name in features if not platform.features.get(name, False)]
+
+
+class LosslessFeatures(Rule):
+    """Run lossless networks on a NOS that can be lossless.
+
+    What it checks:
+        The NOS of each RoCE network has the features pfc, ecn and pfc_watchdog.
+
+    Why it matters:
+        The fabric drops RDMA packets under load, or deadlocks when a NIC misbehaves. Software forwarding, as plain FRR on a
+        server, has no such queues at all.
+
+    How to fix:
+        Choose another `nos`, or set the network's `technology` to `tcp` where it can be.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml.
+    """
+
+    id, title = "NOS002", "lossless network on a NOS that cannot be lossless"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for network in design.lossless:
+            platform = design.platform(network)
+            if platform and (missing := _missing(platform, "pfc", "ecn", "pfc_watchdog")):
+                yield self.finding(
+                    f"networks.{network.name}.nos",
+                    f"{network.name} carries RoCE, and {platform.name} has no {' or '.join(missing)}",
+                    "a NOS with pfc, ecn and pfc_watchdog",
+                    f"{network.nos} lacks {', '.join(missing)}",
+                    "choose another nos (`gpuyard catalogue` lists features), or technology tcp",
+                )
+
+
+class UnnumberedFeature(Rule):
+    """Use unnumbered links only where the NOS can.
+
+    What it checks:
+        Where a network of two or more tiers has `underlay: unnumbered`, its NOS has the feature bgp_unnumbered.
+
+    Why it matters:
+        BGP sessions between switches never come up.
+
+    How to fix:
+        Set `underlay: numbered`, or choose another `nos`.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml; RFC 5549.
+    """
+
+    id, title = "NOS003", "unnumbered links on a NOS that has none"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for network in design.routed:
+            platform = design.platform(network)
+            if platform and network.tiers > 1 and network.underlay == "unnumbered" and _missing(platform, "bgp_unnumbered"):
+                yield self.finding(
+                    f"networks.{network.name}.underlay",
+                    f"{network.name} has unnumbered links, and {platform.name} has no bgp_unnumbered",
+                    "numbered, or a NOS with bgp_unnumbered",
+                    f"unnumbered on {network.nos}",
+                    "set underlay to numbered",
+                )
+
+
+class RelayFeature(Rule):
+    """Run out-of-band leafs on a NOS that relays DHCP.
+
+    What it checks:
+        The NOS of the out-of-band network has the feature dhcp_relay.
+
+    Why it matters:
+        BMCs and provisioning ports get no address: nothing can be installed, and nothing powered on from afar.
+
+    How to fix:
+        Choose another `nos` for `networks.oob`.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml.
+    """
+
+    id, title = "NOS004", "out-of-band network on a NOS without DHCP relay"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        network = design.plan.network("oob")
+        platform = design.platform(network) if network else None
+        if network and platform and _missing(platform, "dhcp_relay"):
+            yield self.finding(
+                "networks.oob.nos",
+                f"out-of-band leafs relay DHCP, and {platform.name} has no dhcp_relay",
+                "a NOS with dhcp_relay",
+                network.nos,
+                "choose another nos for networks.oob",
+            )
+
+
+class BreakoutFeature(Rule):
+    """Split ports only where the NOS can.
+
+    What it checks:
+        Where cabled cages of a network run split, its NOS has the feature breakout.
+
+    Why it matters:
+        Half of the planned ports do not exist on the switch.
+
+    How to fix:
+        Choose another `nos`, or speeds that need no splitting.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml.
+    """
+
+    id, title, by_intent = "NOS005", "split ports on a NOS that cannot split", False
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for network in design.routed:
+            platform = design.platform(network)
+            if platform is None or not _missing(platform, "breakout"):
+                continue
+            split = _split_speed(design, network)
+            if split:
+                yield self.finding(
+                    f"networks.{network.name}.nos",
+                    f"{network.name} splits cages into {split}, and {platform.name} has no breakout",
+                    "a NOS with breakout",
+                    network.nos,
+                    "choose another nos, or a speed that a whole cage has",
+                )
+
+
+def _split_speed(design: Design, network: Network) -> str:
+    for switch in design.switches_of[network.name]:
+        cabled = {port.cage for port in switch.ports}
+        for mode in switch.modes:
+            if mode.count > 1 and not mode.native and mode.cage in cabled:
+                return f"{mode.count}x{mode.speed_gbps}"
+    return ""
+
+
+class NotRendered(Rule):
+    """Know which switches you configure by hand.
+
+    What it checks:
+        The NOS of each network is one whose configuration gpuyard renders.
+
+    Why it matters:
+        These switches come up as the vendor ships them: no addresses, no BGP, no lossless class.
+
+    How to fix:
+        Choose another `nos`, or write templates/switch/NOS/main.j2 as docs/add-a-switch-vendor.md says.
+
+    Source:
+        `rendered` of templates/switch/NOS/platform.yml.
+    """
+
+    id, severity, title = "NOS006", "warning", "no configuration is rendered for this NOS"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for network in design.routed:
+            platform = design.platform(network)
+            if platform and not platform.rendered:
+                yield self.finding(
+                    f"networks.{network.name}.nos",
+                    f"no configuration is rendered for {platform.name}: the {network.name} switches are yours to configure",
+                    "a NOS that gpuyard renders",
+                    network.nos,
+                    "choose another nos, or configure the switches by hand from plan.json",
+                )
