@@ -1,0 +1,88 @@
+"""Documentation is executed: every ```console block runs, and what it prints is what the page says.
+
+In a block, lines with `$ ` are commands, run by sh from a copy of the checkout's inventory; the lines after them are their
+output, standard error included. A line `...` stands for any lines. A block after `<!-- not run: why -->` is left alone.
+GPUYARD_UPDATE_DOCS=1 writes the true output into the pages (blocks with `...` are only checked).
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n)?```console\n(?P<body>.*?)```\n", re.DOTALL)
+
+
+def split_commands(body):
+    """Return (command, expected output) pairs; a command goes on over lines that end in a backslash."""
+    steps, lines = [], body.splitlines()
+    while lines:
+        line = lines.pop(0)
+        assert line.startswith("$ "), f"a console block begins with a command: {line!r}"
+        command = line[2:]
+        while command.endswith("\\"):
+            command += "\n" + lines.pop(0)
+        expected = []
+        while lines and not lines[0].startswith("$ "):
+            expected.append(lines.pop(0))
+        steps.append((command, expected))
+    return steps
+
+
+def matches(expected, actual):
+    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + r"[ ]*\n" for line in expected)
+    return re.fullmatch(pattern, "".join(line.rstrip() + "\n" for line in actual)) is not None
+
+
+def run(command, cwd):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "COLUMNS": "120", "NO_COLOR": "1"}
+    done = subprocess.run(["sh", "-c", command], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def workplace(tmp_path):
+    """A folder that looks like a fresh clone to the commands, and may be written to."""
+    for name in ("inventory", "docs", "plugins", "templates", "scripts", "tests"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "errors"))
+    for name in ("ansible.cfg", "pyproject.toml", "galaxy.yml"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_print_what_the_page_says(page, workplace):
+    text = page.read_text()
+    update = bool(os.environ.get("GPUYARD_UPDATE_DOCS"))
+    for block in list(BLOCK.finditer(text)):
+        if block["skip"]:
+            continue
+        made = []
+        for command, expected in split_commands(block["body"]):
+            actual = run(command, workplace)
+            if update and "..." not in [line.strip() for line in expected]:
+                made.append("\n".join([f"$ {command}", *(line.rstrip() for line in actual)]) + "\n")
+                continue
+            made.append("\n".join([f"$ {command}", *expected]) + "\n")
+            assert matches(expected, actual), f"{page.name}: $ {command}\n--- the page says\n" + "\n".join(expected) + (
+                "\n--- it printed\n" + "\n".join(actual)
+            )
+        if update:
+            text = text.replace(block["body"], "".join(made))
+    if update:
+        page.write_text(text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
