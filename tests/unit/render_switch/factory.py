@@ -1,0 +1,60 @@
+"""Plans to render: the example clusters, and a variant of the lab that turns over what the examples choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from cluster_model.catalogue.load import Catalogue, load_catalogue
+from cluster_model.intent.cluster import Cluster
+from cluster_model.plan.build import build_plan
+from cluster_model.plan.model import Plan, Switch
+from cluster_model.render.switch import render_switches
+
+ROOT = Path(__file__).resolve().parents[3]
+CLUSTERS = ("lab", "superpod-roce", "turned", "tall")
+"""`turned` is the lab with numbered links on SONiC and unnumbered ones on FRR, SNMP on, and other lossless choices; `tall` has
+three tiers, and SONiC on storage."""
+
+
+@cache
+def catalogue() -> Catalogue:
+    return load_catalogue()[0]
+
+
+@cache
+def plan(name: str) -> Plan:
+    data = yaml.safe_load((ROOT / "inventory" / (name if name == "superpod-roce" else "lab") / "cluster.yml").read_text("utf-8"))
+    if name == "turned":
+        data["site"]["snmp_managers"] = ["10.255.0.61", "10.255.0.62"]
+        data["networks"]["compute"]["underlay"] = "numbered"
+        data["networks"]["storage"]["underlay"] = "unnumbered"
+        data["lossless"] = {"priority": 4, "data_dscp": 34, "cnp_priority": 7, "watchdog": {"detect_ms": 100, "restore_ms": 300}}
+    if name == "tall":
+        data["networks"]["compute"] |= {"tiers": 3, "switches": {"spine": 2, "core": 2}}
+        data["networks"]["storage"] |= {"leaf": "nvidia/sn4700", "nos": "sonic"}
+    planned, findings = build_plan(Cluster.model_validate(data), catalogue())
+    assert planned is not None, findings
+    return planned
+
+
+@cache
+def files(name: str) -> dict[str, str]:
+    return dict(render_switches(plan(name), catalogue()))
+
+
+def file(name: str, switch: str, file_name: str) -> str:
+    return files(name)[f"switches/{switch}/{file_name}"]
+
+
+def samples(name: str) -> Iterator[Switch]:
+    """Yield the first switch of every network, tier and unit size: one of each kind that a plan has."""
+    seen: set[tuple[object, ...]] = set()
+    for switch in plan(name).switches:
+        kind = (switch.network, switch.role)
+        if kind not in seen:
+            seen.add(kind)
+            yield switch
