@@ -1,0 +1,32 @@
+"""The wheel is whole: installed alone, in an empty environment, it renders the lab."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*command, cwd):
+    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_an_installed_wheel_renders_the_lab(tmp_path):
+    pip = ("-m", "pip", "--disable-pip-version-check", "-q")
+    run(sys.executable, *pip, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path / "dist", ROOT, cwd=tmp_path)
+    wheel = next((tmp_path / "dist").glob("gpuyard-*.whl"))
+    run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    run(python, *pip, "install", "-c", ROOT / "requirements.lock", wheel, cwd=tmp_path)
+    where = run(python, "-c", "import cluster_model; print(cluster_model.__file__)", cwd=tmp_path)
+    assert str(tmp_path / "venv") in where
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    (folder / "cluster.yml").write_text((ROOT / "inventory" / "lab" / "cluster.yml").read_text())
+    gpuyard = tmp_path / "venv" / "bin" / "gpuyard"
+    run(gpuyard, "render", folder, "-o", tmp_path / "out", cwd=tmp_path)
+    assert (tmp_path / "out" / "switches" / "compute-leaf-u01-01" / "config_db.json").is_file()
+    assert (tmp_path / "out" / "switches" / "storage-leaf-u01-01" / "frr.conf").is_file()
+    assert (tmp_path / "out" / "diagrams" / "racks.svg").is_file()
