@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 
 import click
+from click.utils import PacifyFlushWrapper  # click puts it over stdout when it meets a closed pipe
 
 from cluster_model import __version__
 
@@ -63,6 +64,10 @@ def run(arguments: list[str]) -> int:
     try:
         code = cli.main(arguments, prog_name="gpuyard", standalone_mode=False)
         sys.stdout.flush()
+    except SystemExit as stop:
+        return _close_pipe() if type(sys.stdout) is PacifyFlushWrapper else int(stop.code or 0)
+    except BrokenPipeError:
+        return _close_pipe()
     except click.Abort:
         click.echo("Interrupted.", err=True)
         return 130
@@ -72,15 +77,18 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return 3
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except OSError as error:
         click.echo(f"error: {error.filename or 'system'}: {error.strerror or error}", err=True)
         return 3
     except Exception as error:
         return _report_defect(error)
     return code if isinstance(code, int) else 0
+
+
+def _close_pipe() -> int:
+    """Let nothing more be written to whoever went away, and return the code that a shell gives such a program."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 141
 
 
 def _report_defect(error: Exception) -> int:

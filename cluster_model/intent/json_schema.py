@@ -62,12 +62,14 @@ def list_keys(path: tuple[str, ...]) -> list[str]:
     return [key for choice in find_schema(path) for key in choice.get("properties", ())]
 
 
-def describe_key(path: tuple[str, ...]) -> str:
-    """Return what the key at this path is for: the first sentence of its description, without the full stop."""
+def describe_key(path: tuple[str, ...], whole: bool = False) -> str:
+    """Return what the key at this path is for: the first sentence without its full stop, or the whole description."""
     for parent in find_schema(path[:-1]):
-        text = parent.get("properties", {}).get(path[-1], {}).get("description", "")
+        prop = parent.get("properties", {}).get(path[-1], {})
+        texts = [prop.get("description"), *(choice.get("description") for choice in _expand(prop))]
+        text = next((text for text in texts if text), "")
         if text:
-            return re.split(r"\.(?: (?=[A-Z])|$)", str(text))[0]
+            return str(text) if whole else re.split(r"\.(?: (?=[A-Z])|$)", str(text))[0]
     return ""
 
 

@@ -1,0 +1,193 @@
+"""`gpuyard new`: a commented cluster.yml to start from."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from cluster_model.catalogue.load import Catalogue
+
+SCHEMA = Path("docs", "schema", "cluster.schema.json")
+DEFAULTS = {
+    "roce": {"leaf": "nvidia/sn5600"},
+    "infiniband": {"leaf": "nvidia/qm9700"},
+}
+STORAGE_SERVER, CONTROL_SERVER, FABRIC_MANAGER, STORAGE_LEAF = (
+    "generic/2u-24nvme",
+    "generic/1u",
+    "nvidia/ufm-3.1",
+    "nvidia/sn4700",
+)
+OOB_SPINES = ((32, "nvidia/sn3700c"), (128, "nvidia/sn4700"), (512, "nvidia/sn5600"))
+"""Aggregation switches by the 100 Gb/s links they can take, smallest first."""
+RACK_U, ROW_RACKS, UNIT = 48, 20, 32
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LETTERS = [*_ALPHABET, *(a + b for a in _ALPHABET for b in _ALPHABET if f"{a}{b}" not in {"NO", "ON"})]
+
+
+@click.command()
+@click.argument("name")
+@click.option("--server", default="nvidia/dgx-h100", show_default=True, metavar="MODEL", help="GPU server.")
+@click.option("--gpus", type=click.IntRange(1, 400_000), default=32, show_default=True, help="GPUs to build.")
+@click.option(
+    "--technology", type=click.Choice(["roce", "infiniband"]), default="roce", show_default=True, help="Compute network."
+)
+@click.option("--leaf", metavar="MODEL", help="Compute leaf.  [default: by technology]")
+@click.option("--spine", metavar="MODEL", help="Compute spine.  [default: as the leaf]")
+@click.option("--oob-leaf", default="nvidia/sn2201", show_default=True, metavar="MODEL", help="Out-of-band leaf.")
+@click.option("--nos", default="sonic", show_default=True, help="Network operating system of the Ethernet switches.")
+@click.option("--storage", type=click.IntRange(0, 10_000), default=0, show_default=True, help="Storage servers.")
+@click.option("--unit", type=click.IntRange(1, 4096), help="Servers per scalable unit.")
+@click.option("--per-rack", type=click.IntRange(1, 60), default=4, show_default=True, help="GPU servers per rack.")
+@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("inventory"), show_default=True, help="Folder of clusters."
+)
+def command(name: str, output: Path, force: bool, **wanted: Any) -> None:
+    """Write a cluster.yml to start from, every key explained.
+
+    The file is inventory/NAME/cluster.yml; one that is there is kept unless --force is given.
+
+    Models come from the catalogue; `gpuyard catalogue` lists them.
+    """
+    from cluster_model.catalogue.load import load_catalogue
+    from cluster_model.cli.template import write_template
+
+    target = output / name / "cluster.yml"
+    if target.exists() and not force:
+        raise click.UsageError(f"{target} is there already; --force overwrites it")
+    catalogue, _ = load_catalogue()
+    text = _find_modeline(target) + write_template(name, choose_values(name, wanted, catalogue))
+    _refuse_invalid(str(target), text)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, "utf-8")
+    click.echo(f"Wrote {target}. Next: gpuyard validate {target.parent}")
+
+
+def choose_values(name: str, wanted: dict[str, Any], catalogue: Catalogue) -> dict[str, Any]:
+    """Return an intent as plain data, large enough for what is wanted.
+
+    Args:
+        name: name of the cluster.
+        wanted: the options of the command by name.
+        catalogue: hardware to size racks by.
+    """
+    from cluster_model.catalogue.types import Server, Switch
+
+    leaf = wanted["leaf"] or DEFAULTS[wanted["technology"]]["leaf"]
+    for option, model, kind in (
+        ("--server", wanted["server"], Server),
+        ("--leaf", leaf, Switch),
+        ("--spine", wanted["spine"], Switch),
+        ("--oob-leaf", wanted["oob_leaf"], Switch),
+    ):
+        if model is not None:
+            _require_model(option, model, kind, catalogue)
+    device, server = catalogue.device(wanted["server"]), catalogue.server(wanted["server"])
+    if device is None or server is None or server.gpus is None:
+        raise click.UsageError(f"--server: {wanted['server']} has no GPUs")
+    count = math.ceil(wanted["gpus"] / server.gpus.count)
+    per_rack = min(wanted["per_rack"], max(1, RACK_U // math.ceil(device.u_height)))
+    unit = wanted["unit"] or (UNIT if count > UNIT else None)
+    if wanted["technology"] == "infiniband" and not wanted["unit"] and count % UNIT == 0:
+        unit = UNIT - 1  # a full unit would leave the fabric managers no leaf port
+    gpu_racks = math.ceil(count / per_rack)
+    rack_kw = math.ceil(per_rack * server.power.maximum_w / 1000 * 1.1)
+    others = 3 + wanted["storage"] + 2 * (wanted["technology"] == "infiniband")
+    network_racks = max(2, math.ceil(others / 8) + math.ceil(count / 16))
+    gpu_rows = _cut_rows((a for a in _LETTERS if not a.startswith("N")), gpu_racks, 1)
+    network_rows = _cut_rows((a for a in _LETTERS if a.startswith("N")), network_racks, len(gpu_rows) + 1)
+    if sum(row["racks"] for row in gpu_rows.values()) < gpu_racks:
+        raise click.UsageError(f"--gpus: {gpu_racks} racks of servers are more than rows have letters; raise --per-rack")
+    compute = {"leaf": leaf, "spine": wanted["spine"], "technology": wanted["technology"]}
+    if wanted["technology"] == "roce":
+        compute |= {"nos": wanted["nos"], "pool": "10.64.0.0/11"}
+    servers: dict[str, Any] = {
+        "gpu": {"id": 1, "model": wanted["server"], "count": count, "unit": unit, "racks": "gpu", "per_rack": per_rack},
+        "control": {"id": 3, "model": CONTROL_SERVER, "count": 3, "racks": "network"},
+    }
+    values: dict[str, Any] = {
+        "name": name,
+        "site": {"domain": f"{name}.example.net"},
+        "racks": {
+            "rows": gpu_rows | network_rows,
+            "groups": {
+                "gpu": {"id": 1, "rows": list(gpu_rows), "power_kw": rack_kw, "feed_kw": rack_kw},
+                "network": {"id": 2, "rows": list(network_rows), "power_kw": 30, "feed_kw": 30},
+            },
+        },
+        "servers": servers,
+        "networks": {"compute": compute, "oob": _choose_oob(wanted, gpu_racks + network_racks)},
+    }
+    if wanted["storage"]:
+        servers["storage"] = {"id": 2, "model": STORAGE_SERVER, "count": wanted["storage"], "racks": "network"}
+        values["networks"]["storage"] = {"leaf": STORAGE_LEAF, "nos": wanted["nos"], "pool": "10.96.0.0/12"}
+        values["ceph"] = {"hosts": "storage", "pools": {"datasets": {"replicas": 3}}}
+    if wanted["technology"] == "infiniband":
+        servers["fabric-manager"] = {"id": 4, "model": FABRIC_MANAGER, "count": 2, "racks": "network", "manages": "compute"}
+    return values
+
+
+def _choose_oob(wanted: dict[str, Any], racks: int) -> dict[str, Any]:
+    """Return the out-of-band network: a leaf per rack, per two racks in a large hall, under spines with a port for each."""
+    racks_per_leaf = 2 if racks > 100 else None
+    leafs = math.ceil(racks / (racks_per_leaf or 1))
+    spine = next((model for most, model in OOB_SPINES if leafs <= most), OOB_SPINES[-1][1])
+    return {
+        "leaf": wanted["oob_leaf"],
+        "spine": spine,
+        "nos": wanted["nos"],
+        "pool": "10.120.0.0/14" if racks <= 300 else "10.112.0.0/12",
+        "racks_per_leaf": racks_per_leaf,
+    }
+
+
+def _cut_rows(letters: Iterable[str], racks: int, first_id: int) -> dict[str, dict[str, int]]:
+    """Return rows of at most ROW_RACKS racks by letter."""
+    lengths = [min(ROW_RACKS, racks - start) for start in range(0, racks, ROW_RACKS)]
+    return {
+        row: {"id": first_id + index, "racks": length} for index, (row, length) in enumerate(zip(letters, lengths, strict=False))
+    }
+
+
+def _require_model(option: str, model: str, kind: type, catalogue: Catalogue) -> None:
+    device = catalogue.device(model)
+    if device is None:
+        near = catalogue.suggest(model)
+        way_out = f"did you mean {near[0]}?" if near else "gpuyard catalogue lists what is known"
+        raise click.UsageError(f"{option}: {model} is not in the catalogue; {way_out}")
+    if not isinstance(device.gpuyard, kind):
+        raise click.UsageError(f"{option}: {model} is a {device.gpuyard.kind}, not a {kind.__name__.lower()}")
+
+
+def _find_modeline(target: Path) -> str:
+    """Return the line that names the schema to editors, where the target lies in a checkout that has it; else nothing."""
+    folder = target.parent.absolute()
+    for parent in folder.parents:
+        if (parent / SCHEMA).is_file():
+            return f"# yaml-language-server: $schema={Path(os.path.relpath(parent / SCHEMA, folder)).as_posix()}\n"
+    return ""
+
+
+def _refuse_invalid(file: str, text: str) -> None:
+    """Stop where the name or a number cannot stand in an intent, with the findings that `validate` would give."""
+    from pydantic import ValidationError
+
+    from cluster_model.cli.findings import format_text
+    from cluster_model.intent.cluster import Cluster
+    from cluster_model.intent.messages import explain_refusals
+    from cluster_model.intent.yaml_source import read_yaml
+
+    data, source, findings = read_yaml(file, text.encode())
+    try:
+        Cluster.model_validate(data)
+    except ValidationError as error:
+        findings = [*findings, *explain_refusals(error.errors(include_url=False), data, source)]
+    if findings:
+        raise click.UsageError(f"nothing is written\n{format_text(findings, {file: source.lines})}")

@@ -1,0 +1,134 @@
+"""A cluster.yml that is its own manual: every key with what it is, its choices, and a value or an example."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import yaml
+
+from cluster_model.intent.json_schema import describe_key, describe_schema, find_schema
+
+WIDTH = 118
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+HEAD = """\
+# {name}: the one file to write. Everything else is derived from it: `gpuyard validate`, `gpuyard plan`, `gpuyard render`.
+# A line such as `#key: value` shows a key that is not set; take the # away to set it. Keys are explained where they first stand,
+# with their choices or bounds in brackets. `gpuyard explain ID` is the manual of a finding.
+"""
+EXAMPLES: dict[str, Any] = {
+    "core": "nvidia/sn5600",
+    "spine": "nvidia/sn5600",
+    "nos": "sonic",
+    "pool": "10.64.0.0/11",
+    "speed_gbps": 400,
+    "fabric_speed_gbps": 400,
+    "uplinks": 32,
+    "mtu_bytes": 9100,
+    "host_mtu_bytes": 9000,
+    "role": "gpu",
+    "planned": 256,
+    "unit": 32,
+    "per_rack": 4,
+    "manages": "compute",
+    "nics": {"storage": []},
+    "place": [{"number": 1, "rack": "A01", "u": 1, "reason": "cable run of the test bench"}],
+    "pdu": "generic/pdu-34kw",
+    "dns": ["10.255.0.53"],
+    "ntp": ["10.255.0.123"],
+    "syslog": ["10.255.0.14"],
+    "snmp_managers": ["10.255.0.16"],
+    "dhcp_servers": ["10.255.0.67"],
+    "nvme_of": {"targets": ["storage"]},
+    "pfc_priorities": [3],
+    "ecn": {400: {"min_kb": 1000, "max_kb": 4000, "probability_percent": 10}},
+    "storage": {"leaf": "nvidia/sn4700", "pool": "10.96.0.0/12"},
+    "compute": {"technology": "roce", "leaf": "nvidia/sn5600", "pool": "10.64.0.0/11"},
+    "ceph": {"hosts": "storage", "pools": {"datasets": {"replicas": 3}, "archive": {"erasure": "4+2"}}},
+    "monitors": "control",
+    "fill_target": 0.7,
+    "share": 0.5,
+    "replicas": 3,
+    "erasure": "4+2",
+    "kubernetes": {"control": "control", "workers": ["gpu"]},
+    "facts": {"servers": "servers.csv", "switches": "switches.csv", "pdus": "pdus.csv"},
+    "switches": {"spine": 16, "core": 16},
+    "switches.spine": 16,
+    "switches.core": 16,
+    "racks.exceptions": {"A01": {"reason": "a pillar stands here", "blocked": True}},
+}
+"""What an unset key shows where it has no default that says enough."""
+
+
+def write_template(name: str, values: dict[str, Any]) -> str:
+    """Return a commented cluster.yml.
+
+    Args:
+        name: name of the cluster, for the head.
+        values: what is set, as plain data in the form of an intent.
+
+    Returns:
+        YAML text, without an editor's modeline.
+    """
+    return HEAD.format(name=name) + "\n".join(_write_mapping((), values, 0, set())) + "\n"
+
+
+def _write_mapping(path: tuple[str, ...], values: dict[str, Any], depth: int, seen: set[tuple[str, str]]) -> list[str]:
+    """Return the lines of a mapping: keys of the model in its order, or free names as they come."""
+    schema = next((choice for choice in find_schema(path) if "properties" in choice), None)
+    if schema is None:
+        return [row for key, value in values.items() for row in _write_value(str(key), value, (*path, str(key)), depth, seen)]
+    rows: list[str] = []
+    for key, prop in schema["properties"].items():
+        here, is_set = (*path, key), not _is_empty(values.get(key))
+        is_new = (key, str(prop.get("description"))) not in seen
+        if not is_set and not is_new:
+            continue
+        seen.add((key, str(prop.get("description"))))
+        rows += [""] * (depth == 0 and not path)
+        if is_new:
+            pad = "  " * depth
+            text = textwrap.wrap(_explain(here), WIDTH - 2 - len(pad), break_on_hyphens=False)
+            rows += [f"{pad}# {line}".replace(_NO_BREAK, " ") for line in text]
+        rows += _write_value(key, values[key], here, depth, seen) if is_set else _write_unset(key, here, prop, depth, seen)
+    return rows
+
+
+def _write_value(key: str, value: Any, path: tuple[str, ...], depth: int, seen: set[tuple[str, str]]) -> list[str]:
+    pad = "  " * depth
+    if value and isinstance(value, dict) and any("properties" in c or "patternProperties" in c for c in find_schema(path)):
+        return [f"{pad}{key}:", *_write_mapping(path, value, depth + 1, seen)]
+    return [f"{pad}{key}: {_dump(value)}"]
+
+
+def _write_unset(key: str, path: tuple[str, ...], prop: dict[str, Any], depth: int, seen: set[tuple[str, str]]) -> list[str]:
+    """Return a key that is not set, as a comment: its default, or an example."""
+    pad, example = "  " * depth, prop.get("default")
+    if _is_empty(example):
+        example = EXAMPLES[".".join(path[-2:])] if ".".join(path[-2:]) in EXAMPLES else EXAMPLES[key]
+    if isinstance(example, dict) and any("properties" in choice for choice in find_schema(path)):
+        return [f"{pad}#{key}:", *(f"{pad}#{row}" for row in _write_mapping(path, example, 1, seen))]
+    return [f"{pad}#{key}: {_dump(example)}"]
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether a value says nothing: none, an empty list or mapping, or a mapping of such."""
+    if isinstance(value, dict):
+        return all(_is_empty(inner) for inner in value.values())
+    return value is None or value == []
+
+
+def _explain(path: tuple[str, ...]) -> str:
+    """Return what a key is, with its choices or bounds in brackets."""
+    text, choices = describe_key(path, whole=True), describe_schema(path)
+    if choices.startswith("one of "):
+        return f"{text} [{choices.removeprefix('one of ')}]"
+    if choices.startswith(("a whole number ", "a number ")):
+        bounds = choices.partition("number ")[2].removeprefix("from ").replace(" ", _NO_BREAK)
+        return f"{text} [{bounds}]"
+    return text
+
+
+def _dump(value: Any) -> str:
+    text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False)
+    return text.removesuffix("...\n").strip()

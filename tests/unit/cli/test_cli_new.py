@@ -1,0 +1,106 @@
+"""What `gpuyard new` writes: valid at every size, whole as a manual, and never over another's file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cluster_model.cli.main import run
+from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.json_schema import build_schema
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("technology", ["roce", "infiniband"])
+@pytest.mark.parametrize("gpus", [1, 32, 256, 1016, 1024, 4096])
+def test_result_validates(technology, gpus, tmp_path, capsys):
+    assert run(["new", "lab", "--gpus", str(gpus), "--technology", technology, "-o", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert run(["validate", str(tmp_path / "lab")]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--storage", "12"],
+        ["--server", "dell/xe9680", "--per-rack", "2", "--unit", "16", "--gpus", "512"],
+        ["--spine", "nvidia/sn5600", "--leaf", "nvidia/sn5600", "--gpus", "64", "--server", "nvidia/dgx-a100"],
+    ],
+)
+def test_options_validate(options, tmp_path, capsys):
+    assert run(["new", "lab", *options, "-o", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert run(["validate", str(tmp_path / "lab")]) == 0, capsys.readouterr().err
+
+
+def uncomment(text: str) -> str:
+    """Take the # away from every key that is not set, until none is left."""
+    while True:
+        lines = [re.sub(r"^(\s*)#(?=[a-z]|  )", r"\1", line) for line in text.splitlines()]
+        if "\n".join(lines) == text:
+            return text
+        text = "\n".join(lines)
+
+
+def test_every_key_is_explained_once_and_its_example_is_valid(tmp_path):
+    assert run(["new", "lab", "-o", str(tmp_path)]) == 0
+    text = (tmp_path / "lab" / "cluster.yml").read_text("utf-8")
+    whole = uncomment(text)
+    data = yaml.safe_load(whole)
+    for pool in data["ceph"]["pools"].values():
+        pool.pop("erasure" if "replicas" in pool else "replicas", None)
+    Cluster.model_validate(data)
+    for part in (build_schema(), *build_schema()["$defs"].values()):
+        for key in part.get("properties", {}):
+            if part.get("title") not in {"TierRacks"}:
+                assert re.search(rf"\b{key}: |\b{key}:$", whole, re.MULTILINE), key
+    comments = [line for line in text.splitlines() if re.match(r"\s*# .*\.$", line)]
+    assert max(map(len, text.splitlines())) <= 130
+    assert len(comments) > 60
+
+
+def test_first_line_names_the_schema_in_a_checkout(tmp_path, monkeypatch):
+    (tmp_path / "docs" / "schema").mkdir(parents=True)
+    (tmp_path / "docs" / "schema" / "cluster.schema.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert run(["new", "lab"]) == 0
+    text = (tmp_path / "inventory" / "lab" / "cluster.yml").read_text("utf-8")
+    assert text.startswith("# yaml-language-server: $schema=../../docs/schema/cluster.schema.json\n# lab: ")
+
+
+def test_no_schema_line_elsewhere(tmp_path):
+    assert run(["new", "lab", "-o", str(tmp_path)]) == 0
+    assert (tmp_path / "lab" / "cluster.yml").read_text("utf-8").startswith("# lab: ")
+
+
+def test_refuses_to_overwrite(tmp_path, capsys):
+    assert run(["new", "lab", "-o", str(tmp_path)]) == 0
+    (tmp_path / "lab" / "cluster.yml").write_text("mine")
+    assert run(["new", "lab", "-o", str(tmp_path)]) == 2
+    assert "is there already; --force overwrites it" in capsys.readouterr().err
+    assert (tmp_path / "lab" / "cluster.yml").read_text() == "mine"
+    assert run(["new", "lab", "-o", str(tmp_path), "--force"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["Lab"], 'name cannot be "Lab"'),
+        (["../lab"], 'name cannot be "../lab"'),
+        (["lab", "--server", "nvidia/dgx-h10"], "did you mean nvidia/dgx-h100?"),
+        (["lab", "--server", "generic/1u"], "generic/1u has no GPUs"),
+        (["lab", "--leaf", "nvidia/dgx-h100"], "nvidia/dgx-h100 is a server, not a switch"),
+        (["lab", "--oob-leaf", "acme/none"], "acme/none is not in the catalogue"),
+        (["lab", "--nos", "SONiC"], 'nos cannot be "SONiC"'),
+        (["lab", "--gpus", "0"], "0 is not in the range"),
+        (["lab", "--gpus", "400000", "--per-rack", "1"], "raise --per-rack"),
+    ],
+)
+def test_wrong_options_write_nothing(arguments, words, tmp_path, capsys):
+    assert run(["new", *arguments, "-o", str(tmp_path)]) == 2
+    assert words in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,129 @@
+"""The verbs that read an intent or print what gpuyard knows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+from cluster_model.cli.common import open_cluster
+from cluster_model.cli.main import run
+from cluster_model.cli.manuals import read_manuals
+
+ROOT = Path(__file__).parents[3]
+BROKEN = "tests/errors/INT004-zero"
+
+
+@pytest.fixture(autouse=True)
+def at_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    assert run(["new", "lab", "--gpus", "64", "-o", str(tmp_path)]) == 0
+    capsys.readouterr()
+    return tmp_path / "lab"
+
+
+def test_validate_text_goes_to_stderr(capsys):
+    assert run(["validate", BROKEN]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.endswith("1 error.\n")
+
+
+@pytest.mark.parametrize("form", ["json", "github"])
+def test_validate_machine_forms_go_to_stdout(form, capsys):
+    assert run(["validate", BROKEN, "--format", form]) == 1
+    captured = capsys.readouterr()
+    assert "INT004" in captured.out
+    assert captured.err == ""
+
+
+def test_validate_no_such_cluster(capsys):
+    assert run(["validate", "no/such/cluster"]) == 2
+    assert "YML005" in capsys.readouterr().err
+
+
+def test_validate_good_cluster(cluster, capsys):
+    assert run(["validate", str(cluster)]) == 0
+    assert " error " not in capsys.readouterr().err
+
+
+def test_strict_counts_warnings(cluster, capsys):
+    assert run(["validate", str(cluster), "--format", "json"]) == 0
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    assert run(["validate", str(cluster), "--format", "json", "--strict"]) == int(warnings > 0)
+    assert json.loads(capsys.readouterr().out)["warnings"] == 0
+
+
+def test_open_cluster(cluster, capsys):
+    opened = open_cluster(cluster, "json")
+    assert opened.plan.name == opened.cluster.name == "lab"
+    assert opened.loaded.digest
+    assert all(finding.severity != "error" and finding.file for finding in opened.findings)
+    assert capsys.readouterr().out == ""
+
+
+def test_open_cluster_exits_on_errors(capsys):
+    with pytest.raises(click.exceptions.Exit) as stop:
+        open_cluster(Path(BROKEN))
+    assert stop.value.exit_code == 1
+    assert "INT004" in capsys.readouterr().err
+
+
+def test_explain_lists_all(capsys):
+    assert run(["explain"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == sorted(read_manuals())
+
+
+@pytest.mark.parametrize("id_", read_manuals())
+def test_explain_each(id_, capsys):
+    assert run(["explain", id_.lower()]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{id_}: {read_manuals()[id_][0]}\n")
+    assert "How to fix:" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_schema(capsys):
+    assert run(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "Cluster"
+
+
+def test_catalogue_table(capsys):
+    assert run(["catalogue", "switch"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("switch:\n")
+    assert "nvidia/sn5600" in out
+    assert "nvidia/dgx-h100" not in out
+
+
+def test_catalogue_one_with_sources(capsys):
+    assert run(["catalogue", "nvidia/dgx-h100"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("server nvidia/dgx-h100: 8U, 10.2 kW, 8 nvidia/h100-sxm")
+    assert "source:" in out
+
+
+def test_catalogue_json(capsys):
+    assert run(["catalogue", "gpu", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert all(row["kind"] == "gpu" and row["source"] for row in rows)
+
+
+def test_catalogue_unknown(capsys):
+    assert run(["catalogue", "nvidia/sn5601"]) == 2
+    assert "did you mean nvidia/sn5600" in capsys.readouterr().err
+
+
+def test_catalogue_of_a_cluster(tmp_path, capsys):
+    folder = tmp_path / "catalogue" / "gpus" / "acme"
+    folder.mkdir(parents=True)
+    text = (ROOT / "cluster_model/catalogue/data/gpus/nvidia/h100-sxm.yaml").read_text("utf-8")
+    (folder / "a1.yaml").write_text(text, "utf-8")
+    assert run(["catalogue", "acme/a1", "--cluster", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("gpu acme/a1: 80 GB")

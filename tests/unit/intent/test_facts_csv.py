@@ -1,0 +1,71 @@
+"""CSV as spreadsheets write it, brought to one form."""
+
+from __future__ import annotations
+
+import pytest
+
+from cluster_model.intent.addresses import parse_guid, parse_mac
+from cluster_model.intent.facts_csv import PduFacts, ServerFacts, SwitchFacts, read_facts
+from cluster_model.intent.policy import Facts
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a0:88:c2:00:12:34", "a0:88:c2:00:12:34"),
+        ("A0-88-C2-00-12-34", "a0:88:c2:00:12:34"),
+        ("a088.c200.1234", "a0:88:c2:00:12:34"),
+        ("A088C2001234", "a0:88:c2:00:12:34"),
+        (" a0:88:c2:00:12:34 ", "a0:88:c2:00:12:34"),
+        ("a0:88-c2:00:12:34", None),
+        ("a0:88:c2:00:12", None),
+        ("00:00:00:00:00:00", None),
+        ("ff:ff:ff:ff:ff:ff", None),
+        ("01:00:5e:00:00:01", None),
+        ("1,0E+12", None),
+        ("", None),
+    ],
+)
+def test_mac(text, value):
+    assert parse_mac(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0xA088C20300123456", "0xa088c20300123456"),
+        ("a088c20300123456", "0xa088c20300123456"),
+        ("a088:c203:0012:3456", "0xa088c20300123456"),
+        ("a0:88:c2:03:00:12:34:56", "0xa088c20300123456"),
+        ("0x0000000000000000", None),
+        ("0xa088", None),
+    ],
+)
+def test_guid(text, value):
+    assert parse_guid(text) == value
+
+
+def test_tables(tmp_path):
+    (tmp_path / "s.csv").write_bytes(
+        "\ufeffName;Serial;BMC_MAC;mac.enp1s0;guid.ibp2s0\r\n"
+        "# as delivered in May\r\n"
+        'gpu-001;"S 1";A0-88-C2-00-00-01;a088.c2ff.0001;a088:c203:0012:3456\r\n'
+        ";;;;\r\n"
+        "gpu-002;;;;\r\n".encode()
+    )
+    (tmp_path / "w.csv").write_text("name,mgmt_mac,guid\ncompute-leaf-u01-01,a0:88:c2:00:00:02,0xa088c20300123457\n")
+    (tmp_path / "p.csv").write_text("name\tserial\tmac\npdu-a01-1\tP1\ta0:88:c2:00:00:03\n")
+    tables, findings = read_facts(Facts(servers="s.csv", switches="w.csv", pdus="p.csv"), tmp_path, "lab")
+    assert findings == []
+    assert tables.servers == {
+        "gpu-001": ServerFacts("S 1", "a0:88:c2:00:00:01", {"enp1s0": "a0:88:c2:ff:00:01"}, {"ibp2s0": "0xa088c20300123456"}, 3),
+        "gpu-002": ServerFacts(line=5),
+    }
+    assert tables.switches == {"compute-leaf-u01-01": SwitchFacts(None, "a0:88:c2:00:00:02", "0xa088c20300123457", 2)}
+    assert tables.pdus == {"pdu-a01-1": PduFacts("P1", "a0:88:c2:00:00:03", 2)}
+    assert tables.files == {"servers": "lab/s.csv", "switches": "lab/w.csv", "pdus": "lab/p.csv"}
+
+
+def test_no_facts(tmp_path):
+    tables, findings = read_facts(Facts(), tmp_path, "")
+    assert (tables.servers, tables.files, findings) == ({}, {}, [])
