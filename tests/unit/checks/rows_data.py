@@ -1,0 +1,111 @@
+"""Rows of the rules about storage, quorums, facts and growth: CEP, K8S, FCT, GRW."""
+
+from __future__ import annotations
+
+from small_plan import chain, facts, intent, items, networks, plan
+
+from cluster_model.intent.facts_csv import PduFacts, ServerFacts, SwitchFacts
+
+FILES = {"servers": "servers.csv", "switches": "switches.csv", "pdus": "pdus.csv"}
+
+
+def _pool(**pool):
+    return intent("ceph.pools", {"data": pool})
+
+
+def _racks(*names):
+    """Put storage server n into the n-th rack."""
+    return chain(*(items("servers", f"storage-{n:03d}", rack=name, u=20 + n) for n, name in enumerate(names, 1)))
+
+
+def _keep(group, count):
+    def change(design):
+        return plan(servers=tuple(s for s in design.plan.servers if s.group != group or s.number <= count))(design)
+
+    return change
+
+
+BY_RACK = intent("ceph.failure_domain", "rack")
+
+FIRES = {
+    "CEP001": {
+        "hosts": (_pool(erasure="4+2"), "pool data has erasure 4+2 and 4 hosts"),
+        "racks": (chain(BY_RACK, _pool(replicas=4)), "4 replicas and 3 racks"),
+        "rows": (chain(intent("ceph.failure_domain", "row"), _pool(replicas=2)), "2 replicas and 1 row"),
+    },
+    "CEP002": {"racks": (BY_RACK, "3 replicas on 3 racks"), "hosts": (_pool(erasure="2+2"), "erasure 2+2 on 4 hosts")},
+    "CEP003": {"one": (_pool(replicas=1), "keeps one copy"), "two": (_pool(replicas=2), "keeps two copies")},
+    "CEP004": {"m 0": (_pool(erasure="3+0"), "3+0"), "k 1": (_pool(erasure="1+2"), "1+2")},
+    "CEP005": {"m 1": (_pool(erasure="2+1"), "stops when one host is away")},
+    # facts: equal hosts, 0.85 * (N - 1) / N; N = 4 gives .638, divided by an imbalance of 1.1 .579
+    "CEP006": {
+        "4 hosts": (intent("ceph.fill_target", 0.58), "at a fill of 0.58"),
+        "inside the rack": (
+            chain(BY_RACK, _racks("N01", "N01", "N02", "N02"), _pool(replicas=2), intent("ceph.fill_target", 0.39)),
+            "0.39",
+        ),
+    },
+    "CEP007": {
+        "above": (intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.5}}), "sum to 1.2")
+    },
+    "CEP008": {"no drives": (items("servers", "storage", model="test/diskless"), "no data drives")},
+    "CEP009": {
+        "even": (intent("ceph.monitor_count", 4), "survives no more than one less"),
+        "one": (intent("ceph.monitor_count", 1), "its loss stops Ceph"),
+    },
+    "CEP010": {
+        "control": (intent("ceph.monitor_count", 5), "5 monitors for 3 hosts"),
+        "own group": (chain(intent("ceph.monitors", "gpu")), "3 monitors for 2 hosts"),
+    },
+    "CEP011": {
+        "two of three": (items("servers", "control-002", rack="N01"), "2 of 3 monitors stand in N01"),
+        "all": (chain(intent("ceph.monitors", "storage"), _racks("N01", "N01", "N01", "N02")), "3 of 3 monitors"),
+    },
+    "K8S001": {
+        "two": (_keep("control", 2), "of 2 nodes survives no failure"),
+        "one": (_keep("control", 1), "of 1 node survives no failure"),
+        "four": (intent("kubernetes.control", "storage"), "of 4 nodes survives 1 failure"),
+    },
+    "K8S002": {"two of three": (items("servers", "control-002", rack="N01"), "2 of 3 control plane nodes stand in N01")},
+    "FCT100": {
+        "server": (facts(servers={"gpu-0O1": ServerFacts(line=7)}, files=FILES), "gpu-0O1 is not in the plan"),
+        "switch": (facts(switches={"compute-leaf-3": SwitchFacts()}, files=FILES), "compute-leaf-3 is not in the plan"),
+        "PDU": (facts(pdus={"pdu-a01-3": PduFacts()}, files=FILES), "pdu-a01-3 is not in the plan"),
+        "port": (
+            facts(servers={"gpu-001": ServerFacts(macs={"c7": "02:00:00:00:00:09"})}, files=FILES),
+            "test/gpu has no port c7",
+        ),
+    },
+    "FCT101": {
+        "no files": (items("servers", "gpu", serial=""), "no facts yet"),
+        "one kind": (chain(items("servers", "gpu", serial=""), facts(files=FILES)), "2 of 9 servers lack serial or MAC"),
+    },
+    "GRW002": {
+        "units": (networks("compute", planned_units=3), "compute 2 units more and 0 of 4"),
+        "ports": (networks("compute", hosts_per_leaf=4), "compute 0 units more and 4 of 8"),
+    },
+}
+
+SILENT = {
+    "CEP001": {"just enough": _pool(replicas=4)},
+    "CEP002": {"one more": _pool(replicas=3), "too few": _pool(replicas=5)},
+    "CEP003": {"erasure": _pool(erasure="2+2")},
+    "CEP004": {"least": _pool(erasure="2+1")},
+    "CEP005": {"m 2": _pool(erasure="2+2")},
+    "CEP006": {
+        "4 hosts": intent("ceph.fill_target", 0.57),
+        "nothing heals": chain(intent("ceph.fill_target", 0.9), BY_RACK, _racks("N01", "N02", "N03", "N03")),
+        "inside the rack": chain(
+            BY_RACK, _racks("N01", "N01", "N02", "N02"), _pool(replicas=2), intent("ceph.fill_target", 0.38)
+        ),
+    },
+    "CEP007": {"one": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.3}})},
+    "CEP008": {"other group": items("servers", "gpu", model="test/diskless")},
+    "CEP009": {"five": intent("ceph.monitor_count", 5)},
+    "CEP010": {"one": intent("ceph.monitor_count", 1)},
+    "CEP011": {"alone": intent("ceph.monitor_count", 1)},
+    "K8S001": {"three": intent("kubernetes.control", "control")},
+    "K8S002": {"two nodes": chain(_keep("control", 2), items("servers", "control", rack="N01"))},
+    "FCT100": {"known": facts(servers={"gpu-001": ServerFacts(macs={"c0": "02:00:00:00:00:09"})}, files=FILES)},
+    "FCT101": {"all there": facts(files=FILES)},
+}

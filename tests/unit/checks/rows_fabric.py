@@ -1,0 +1,195 @@
+"""Rows of the rules about networks: NET, ROC, NOS, ADR, ASN. One label per row; a firing row has words of its summary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from small_plan import PLATFORM, chain, hardware, intent, items, lossless, networks, plan, platform, ports
+
+from cluster_model.plan.model import CageMode
+
+
+def _cable_two_rails(design):
+    """Put the two rails of gpu-001 on one splitter."""
+    cables = tuple(
+        replace(c, assembly="compute-leaf-01/1", a_optic="", b_optic="", medium="splitter") if c.a == "gpu-001" else c
+        for c in design.plan.cables
+    )
+    return plan(cables=cables)(design)
+
+
+def _many_ports(count):
+    """Give every switch of an InfiniBand compute network `count` siblings by name."""
+
+    def change(design):
+        leaf = design.plan.switches[0]
+        more = tuple(replace(leaf, name=f"x{number}") for number in range(count))
+        return networks("compute", technology="infiniband")(plan(switches=design.plan.switches + more)(design))
+
+    return change
+
+
+def _third_uplink(design):
+    """Give the first compute leaf a second link to its second spine."""
+    first, *others = design.plan.switches
+    return plan(switches=(replace(first, ports=(*first.ports, first.ports[-1])), *others))(design)
+
+
+SPLIT = tuple(CageMode(cage, "osfp", 2, 200, 8 * cage, 8, False) for cage in range(1, 65))
+CLASHING_MAP = tuple(1 if dscp == 26 else 6 if dscp == 48 else 0 for dscp in range(64))
+
+FIRES = {
+    "NET003": {
+        "chip": (networks("compute", mtu_bytes=9500), "above what test/leaf carries"),
+        "nos": (chain(networks("compute", mtu_bytes=9215), platform(mtu_bytes=9214)), "above what TestOS carries"),
+    },
+    "NET010": {"uplinks by hand": (networks("compute", oversubscription=2.0), "oversubscribed 2.00 to 1")},
+    "NET012": {"host above switch": (networks("compute", host_mtu_bytes=9200), "may send 9200 bytes")},
+    "NET013": {
+        "other rail's leaf": (ports("servers", "gpu-001", "c0", peer="compute-leaf-02"), "1 port of unit 1"),
+        "other unit": (items("switches", "compute-leaf-01", unit=2), "2 ports of unit 1"),
+        "other plane": (ports("servers", "gpu-001", "c1", plane=2), "1 port of unit 1"),
+        "rail spread": (
+            chain(items("switches", "compute-leaf", rails=(0, 1)), ports("servers", "gpu-001", "c0", peer="compute-leaf-02")),
+            "rail 0 of unit 1 is spread over 2 leafs",
+        ),
+    },
+    "NET014": {"splitter": (_cable_two_rails, "1 server with two rails on one compute cable")},
+    "NET015": {"three links": (_third_uplink, "1 switch of compute with uplinks that are not dealt evenly")},
+    "NET016": {"same id twice": (intent("networks.oob.vlans", {"bmc": 12, "switch": 12, "host": 13}), "VLAN 12 is both")},
+    "NET017": {"too many": (_many_ports(0xBFFF), "LIDs")},
+    "ROC001": {
+        "two": (lossless(pfc_priorities=(3, 4)), "PFC runs on priorities 3, 4"),
+        "none": (lossless(pfc_priorities=()), "PFC runs on no priority"),
+    },
+    "ROC002": {
+        "best effort": (lossless(priority=0), "unclassified"),
+        "control": (lossless(priority=7), "routing"),
+    },
+    "ROC003": {
+        "data's own": (lossless(cnp_priority=3), "lossless priority 3"),
+        "other with PFC": (lossless(cnp_priority=4, pfc_priorities=(3, 4)), "lossless priority 4"),
+    },
+    "ROC004": {
+        "equal": (lossless(cnp_dscp=26), "both have DSCP 26"),
+        "data 0": (lossless(data_dscp=0), "data_dscp 0"),
+        "cnp 0": (lossless(cnp_dscp=0), "cnp_dscp 0"),
+    },
+    "ROC005": {
+        "map": (lossless(dscp_to_tc=CLASHING_MAP), "DSCP 26 is mapped to class 1"),
+        "default map": (platform(rendered=False), "lossy class by default"),
+    },
+    "ROC006": {"off": (lossless(watchdog=False), "watchdog is off")},
+    "ROC007": {"one byte short": (networks("compute", host_mtu_bytes=4191), "less than 4096")},
+    "ROC008": {"long": (items("cables", "compute-leaf", length_m=101.0), "4 lossless cables of compute longer than 100 m")},
+    "ROC009": {"swapped": (lossless(ecn={"testos": ((400, 1500, 1500, 100),)}), "begins at 1500 kB")},
+    "ROC010": {"speed left out": (networks("compute", host_speed_gbps=200), "200 Gb/s")},
+    # 100 MiB are 104,858 kB: one ninth is 11,651 kB, the share of 400 in 25,600 Gb/s is 1,639 kB
+    "ROC011": {"above one ninth": (lossless(ecn={"testos": ((400, 150, 11_652, 100),)}), "already pauses")},
+    "ROC012": {"above the share": (lossless(ecn={"testos": ((400, 1640, 5000, 100),)}), "above a port's share")},
+    "NOS002": {"no pfc": (platform(lacks=("pfc", "pfc_watchdog")), "has no pfc or pfc_watchdog")},
+    "NOS003": {"unnumbered": (platform(lacks=("bgp_unnumbered",)), "no bgp_unnumbered")},
+    "NOS004": {"relay": (platform(lacks=("dhcp_relay",)), "no dhcp_relay")},
+    "NOS005": {"split": (chain(items("switches", "compute", modes=SPLIT), platform(lacks=("breakout",))), "2x200")},
+    "NOS006": {"by hand": (platform(rendered=False), "no configuration is rendered for TestOS")},
+    "ADR002": {
+        "inside": (networks("storage", pool="10.64.8.0/24"), "the pools of compute and storage overlap"),
+        "equal": (networks("oob", pool="10.64.0.0/16"), "overlap"),
+    },
+    "ADR003": {
+        "resolver": (intent("site.dns", ["10.64.200.200"]), "10.64.200.200 lies in the pool of compute"),
+        "relay": (intent("networks.oob.dhcp_servers", ["10.66.200.200"]), "pool of oob"),
+    },
+    "ADR004": {
+        "resolver": (ports("servers", "gpu", "c0", route="10.0.0.0/8"), "contains storage"),
+        "service": (
+            chain(intent("site.ntp", ["10.67.0.1"]), ports("servers", "gpu", "c0", route="10.64.0.0/14")),
+            "contains storage",
+        ),
+    },
+    "ADR005": {"link-local": (networks("compute", pool="169.254.0.0/16"), "link-local")},
+    "ADR006": {"public": (networks("compute", pool="8.0.0.0/12"), "public")},
+    "ADR007": {"docker": (networks("compute", pool="172.16.0.0/12"), "Docker")},
+    "ASN001": {
+        "two leafs": (items("switches", "compute-leaf", asn=4_200_000_001), "compute-leaf-01, compute-leaf-02"),
+        "leaf and spine": (items("switches", "compute-leaf-01", asn=4_200_000_100), "compute-leaf-01"),
+        "spines of two pods": (items("switches", "compute-spine-02", pod=2), "compute-spine-01, compute-spine-02"),
+    },
+    "ASN002": {"own spine": (items("switches", "compute-spine-02", asn=4_200_000_900), "2 AS numbers")},
+    "ASN003": {"public": (intent("asn_base", 70_000), "AS 70000 is not a private number")},
+    "ASN004": {"two bytes": (chain(intent("asn_base", 64_512), items("switches", "compute", asn=65_535)), "up to 4200002100")},
+}
+
+SILENT = {
+    "NET003": {
+        "at the limit": networks("compute", mtu_bytes=9216),
+        "InfiniBand": networks("compute", technology="infiniband", mtu_bytes=9500),
+    },
+    "NET010": {
+        "allowed": networks("compute", oversubscription=2.0, oversubscription_allowed=2.0),
+        "rounded": networks("compute", oversubscription=1.333, oversubscription_allowed=1.3333),
+        "no uplinks": networks("compute", tiers=1, oversubscription=4.0),
+    },
+    "NET012": {"equal": networks("compute", host_mtu_bytes=9100)},
+    "NET013": {
+        "shared leaf": items("switches", "compute-leaf", rails=(0, 1)),
+        "leaf-spine": chain(networks("compute", design="leaf-spine"), items("switches", "compute-leaf", rails=())),
+        "dual-ToR": chain(
+            intent("networks.compute.leafs_per_rail", 2),
+            items("switches", "compute-leaf", rails=(0, 1)),
+            ports("servers", "gpu-001", "c0", peer="compute-leaf-02"),
+        ),
+    },
+    "NET014": {"one rail each": items("cables", "gpu-001", medium="splitter")},
+    "NET015": {"all to one": ports("switches", "compute-leaf-01", "p", peer="compute-spine-02")},
+    "NET016": {"three ids": intent("networks.oob.vlans", {"bmc": 21, "switch": 22, "host": 23})},
+    "NET017": {
+        "Ethernet": lambda design: networks("compute", technology="roce")(_many_ports(0xBFFF)(design)),
+        "few": _many_ports(9),
+    },
+    "ROC001": {"other priority": lossless(priority=4, pfc_priorities=(4,))},
+    "ROC002": {"5": lossless(priority=5)},
+    "ROC003": {"7": lossless(cnp_priority=7)},
+    "ROC004": {"24 and 25": lossless(data_dscp=24, cnp_dscp=25)},
+    "ROC005": {"default map is right": platform(rendered=False, default_dscp_lossless=True)},
+    "ROC006": {"no RoCE": chain(networks("compute", lossless=False), lossless(watchdog=False))},
+    "ROC007": {"just fits": networks("compute", host_mtu_bytes=4192)},
+    "ROC008": {
+        "just short enough": items("cables", "compute-leaf", length_m=100.0),
+        "TCP": items("cables", "storage", length_m=300.0),
+    },
+    "ROC009": {"ordered": lossless(ecn={"testos": ((400, 1499, 1500, 100),)})},
+    "ROC010": {"no ECN at all": chain(platform(lacks=("ecn",)), networks("compute", host_speed_gbps=200))},
+    "ROC011": {
+        "one ninth": lossless(ecn={"testos": ((400, 150, 11_651, 100),)}),
+        "unknown buffer": chain(hardware("test/leaf", "asic.buffer_mb", None), lossless(ecn={"testos": ((400, 1, 90_000, 1),)})),
+    },
+    "ROC012": {
+        "the share": lossless(ecn={"testos": ((400, 1639, 5000, 100),)}),
+        "speed not used": lossless(ecn={"testos": ((400, 150, 1500, 100), (25, 1640, 5000, 100))}),
+    },
+    "NOS002": {"no RoCE": chain(networks("compute", lossless=False), platform(lacks=("pfc",)))},
+    "NOS003": {
+        "numbered": chain(
+            *(networks(name, underlay="numbered") for name in ("compute", "storage", "oob")), platform(lacks=("bgp_unnumbered",))
+        )
+    },
+    "NOS004": {"has it": platform(lacks=("breakout",))},
+    "NOS005": {"nothing split": platform(lacks=("breakout",)), "can split": items("switches", "compute", modes=SPLIT)},
+    "NOS006": {"rendered": platform(**{"description": PLATFORM["name"]})},
+    "ADR002": {"neighbours": networks("storage", pool="10.63.0.0/16")},
+    "ADR003": {"planned device": intent("site.dns", ["10.66.9.10"]), "outside": intent("site.dns", ["10.67.0.53"])},
+    "ADR004": {
+        "own pool": ports("servers", "gpu", "c0", route="10.64.0.0/16"),
+        "own table": ports("servers", "gpu", "c0", route="0.0.0.0/0", table=100),
+    },
+    "ADR005": {"private": networks("compute", pool="192.168.0.0/16")},
+    "ADR006": {"shared space": networks("compute", pool="100.64.0.0/10")},
+    "ADR007": {"beside it": networks("compute", pool="172.18.0.0/16")},
+    "ASN001": {"InfiniBand": items("switches", "compute", asn=0)},
+    "ASN002": {
+        "other pod": chain(items("switches", "compute-spine-02", asn=4_200_000_900), items("switches", "compute-spine-02", pod=2))
+    },
+    "ASN003": {"two bytes": intent("asn_base", 65_000)},
+    "ASN004": {"four bytes": intent("asn_base", 4_200_000_000)},
+}

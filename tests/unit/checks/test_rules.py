@@ -1,0 +1,118 @@
+"""Every rule fires where it should and is silent beside it; every rule has a manual."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rows_data import FIRES as DATA_FIRES
+from rows_data import SILENT as DATA_SILENT
+from rows_fabric import FIRES as FABRIC_FIRES
+from rows_fabric import SILENT as FABRIC_SILENT
+from rows_power import FIRES as POWER_FIRES
+from rows_power import SILENT as POWER_SILENT
+from small_plan import small_design
+
+from cluster_model.checks import RULES, check_plan
+from cluster_model.checks.manual import render_page
+from cluster_model.checks.registry import SECTIONS, Rule
+from cluster_model.paths import PACKAGE
+
+FIRES = {**FABRIC_FIRES, **POWER_FIRES, **DATA_FIRES}
+SILENT = {**FABRIC_SILENT, **POWER_SILENT, **DATA_SILENT}
+CHECKED = [id_ for id_, rule in RULES.items() if rule.stage == "checks"]
+INFORMS = {"GRW002"}  # says something of every plan
+
+
+def _find(id_, change):
+    return list(RULES[id_]().find(change(small_design())))
+
+
+@pytest.mark.parametrize(("id_", "label"), [(id_, label) for id_, rows in FIRES.items() for label in rows])
+def test_rule_fires(id_, label):
+    change, said = FIRES[id_][label]
+    found = _find(id_, change)
+    assert found, f"{id_} is silent about: {label}"
+    assert said in found[0].summary
+    for finding in found:
+        assert finding.id == id_
+        assert finding.severity == RULES[id_].severity
+        assert finding.where
+        assert finding.fix
+        assert not finding.summary.endswith(".")
+        assert len(finding.summary) < 160
+
+
+@pytest.mark.parametrize(("id_", "label"), [(id_, label) for id_, rows in SILENT.items() for label in rows])
+def test_rule_is_silent(id_, label):
+    assert _find(id_, SILENT[id_][label]) == []
+
+
+@pytest.mark.parametrize("id_", [id_ for id_ in CHECKED if id_ not in INFORMS])
+def test_small_plan_breaks_nothing(id_):
+    assert list(RULES[id_]().find(small_design())) == []
+
+
+@pytest.mark.parametrize("id_", CHECKED)
+def test_rule_has_rows(id_):
+    assert FIRES.get(id_), f"add a firing row for {id_}"
+    assert SILENT.get(id_) or id_ in INFORMS, f"add a silent row for {id_}"
+
+
+@pytest.mark.parametrize("id_", sorted({*FIRES, *SILENT}))
+def test_row_has_rule(id_):
+    assert id_ in CHECKED
+
+
+@pytest.mark.parametrize("id_", RULES)
+def test_manual_is_whole(id_):
+    rule = RULES[id_]
+    manual = rule.manual()
+    assert tuple(manual.sections) == SECTIONS
+    assert manual.law.endswith(".")
+    assert all(len(text) > 15 for text in manual.sections.values())
+    assert rule.title and not rule.title.endswith(".")
+    assert rule.severity in {"error", "warning", "info"}
+
+
+def test_rules_are_sorted_and_planner_rules_find_nothing():
+    assert list(RULES) == sorted(RULES)
+    for rule in RULES.values():
+        if rule.stage == "plan":
+            assert rule.find is Rule.find
+
+
+def test_second_rule_with_an_id_is_refused():
+    with pytest.raises(TypeError, match="NET003 is already SwitchMtu"):
+        type("Again", (Rule,), {"id": "NET003"})
+    with pytest.raises(TypeError, match="three letters and three digits"):
+        type("Nameless", (Rule,), {})
+
+
+def test_check_plan_sorts_errors_first():
+    design = small_design()
+    found = check_plan(design.plan, design.cluster, design.catalogue)
+    assert [finding.id for finding in found] == ["GRW002"]
+
+
+def test_rules_page_is_fresh():
+    page = (PACKAGE.parent / "docs" / "rules.md").read_text("utf-8")
+    assert page == render_page(), "run: python -m cluster_model.checks.manual > docs/rules.md"
+
+
+def test_how_to_add_a_rule_works_when_followed(monkeypatch):
+    text = (PACKAGE.parent / "docs" / "add-a-rule.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    rules = dict(RULES)
+    try:
+        space: dict[str, object] = {}
+        exec(blocks[0], space)
+        rule = next(rule for id_, rule in RULES.items() if id_ not in rules)
+        assert tuple(rule.manual().sections) == SECTIONS
+        exec(blocks[1], space)
+        change, said = space["FIRES"][rule.id]["one resolver"]
+        assert said in next(rule().find(change(small_design()))).summary
+        assert list(rule().find(space["SILENT"][rule.id]["two resolvers"](small_design()))) == []
+    finally:
+        for id_ in RULES.keys() - rules.keys():
+            del RULES[id_]
