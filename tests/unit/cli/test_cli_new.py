@@ -28,7 +28,7 @@ def test_result_validates(technology, gpus, tmp_path, capsys):
     [
         ["--storage", "12"],
         ["--server", "dell/xe9680", "--per-rack", "2", "--unit", "16", "--gpus", "512"],
-        ["--spine", "nvidia/sn5600", "--leaf", "nvidia/sn5600", "--gpus", "64", "--server", "nvidia/dgx-a100"],
+        ["--spine", "nvidia/sn5600", "--leaf", "nvidia/sn5600", "--gpus", "64", "--server", "nvidia/dgx-h200"],
     ],
 )
 def test_options_validate(options, tmp_path, capsys):
