@@ -193,7 +193,8 @@ def _draw(
     share = load / limit if limit else 0.0
     state = "ok"
     if power is not None:
-        state = "bad" if not power.fits else "warn" if power.feed_lost_load_w > power.feed_limit_w else "ok"
+        is_tight = power.feed_lost_load_w > power.feed_limit_w or power.gpu_cap_feed_lost_w > 0
+        state = "bad" if not power.fits else "warn" if is_tight else "ok"
     capped = f" · GPUs at {power.gpu_cap_feed_lost_w} W with a feed lost" if power and power.gpu_cap_feed_lost_w else ""
     return Elevation(
         x=floor[0],

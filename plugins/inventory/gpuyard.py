@@ -5,11 +5,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ansible import constants
+from ansible.errors import AnsibleParserError
+from ansible.plugins.inventory import BaseInventoryPlugin
+from ansible.utils.display import Display
+
 DOCUMENTATION = r"""
 name: gpuyard
 short_description: Inventory of a GPU cluster described with gpuyard
 description:
-  - Takes the path of a cluster's intent, C(inventory/NAME/cluster.yml), and serves the inventory that C(gpuyard render) made of it.
+  - Takes the path of a cluster's intent, C(inventory/NAME/cluster.yml), and serves the inventory that C(gpuyard render) made
+    of it.
   - The rendered inventory is C(build/NAME/inventory/inventory.json), looked for in the working directory and in each folder above
     the intent, or in the folder named by E(GPUYARD_BUILD).
   - An inventory that is missing, or older than the intent, its CSV files, its catalogue folder or gpuyard itself, is an error.
@@ -30,21 +43,11 @@ options:
 EXAMPLES = r"""
 # ansible.cfg
 # [inventory]
-# enable_plugins = gpuyard, host_list, yaml, ini
+# enable_plugins = gpuyard, host_list
 #
 # gpuyard render inventory/lab
 # ansible-inventory -i inventory/lab/cluster.yml --graph
 """
-
-import hashlib
-import json
-import os
-import re
-from importlib import metadata
-from pathlib import Path
-
-from ansible.errors import AnsibleParserError
-from ansible.plugins.inventory import BaseInventoryPlugin
 
 FORMAT = "gpuyard-inventory-1"
 INTENTS = ("cluster.yml", "cluster.yaml")
@@ -55,11 +58,11 @@ class InventoryModule(BaseInventoryPlugin):
 
     NAME = "gpuyard"
 
-    def verify_file(self, path):
+    def verify_file(self, path: str) -> bool:
         """Take every intent, by its name: what is wrong with it is said while parsing."""
-        return super().verify_file(path) and os.path.basename(path) in INTENTS
+        return bool(super().verify_file(path)) and Path(path).name in INTENTS
 
-    def parse(self, inventory, loader, path, cache=True):
+    def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
         """Read the rendered inventory of the intent at `path`, and fill in groups, hosts and variables."""
         super().parse(inventory, loader, path, cache)
         self.set_options()
@@ -67,21 +70,34 @@ class InventoryModule(BaseInventoryPlugin):
         rendered = find_rendered(intent, self.get_option("build"))
         render = f"run: gpuyard render {format_path(intent.parent)}"
         if rendered is None:
-            raise AnsibleParserError(f"{path}: nothing is rendered from this cluster yet; {render}")
+            refuse(f"nothing is rendered from {format_path(intent)} yet; {render}")
         try:
             body = json.loads(rendered.read_bytes())
             about = body["_meta"]["gpuyard"]
             if about["format"] != FORMAT:
-                raise ValueError(about["format"])
+                raise ValueError(f"format {about['format']}")
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise AnsibleParserError(f"{rendered} cannot be read as an inventory of gpuyard ({error}); {render}") from error
+            refuse(f"{format_path(rendered)} cannot be read as an inventory of gpuyard ({error}); {render}")
         if compute_digest(intent, about) != about["digest"]:
-            changed = ", ".join(list_changes(intent, about)) or "gpuyard"
-            raise AnsibleParserError(f"{rendered} is stale: {changed} changed since; {render}")
+            changed = ", ".join(list_changes(intent, about)) or "the intent"
+            refuse(f"{format_path(rendered)} is stale: {changed} changed since it was rendered; {render}")
         fill(inventory, body)
 
 
-def find_rendered(intent, build=None):
+def refuse(message: str) -> NoReturn:
+    """Stop with an error.
+
+    Ansible offers a file that one plugin refused to the next one, and its YAML plugin reads any mapping as groups and hosts:
+    where that is enabled, an intent would end as a few hosts that do not exist. So the program ends here, with Ansible's code for
+    what cannot be parsed.
+    """
+    if {"yaml", "ansible.builtin.yaml", "ansible.legacy.yaml"} & set(constants.INVENTORY_ENABLED):
+        Display().error(message)
+        raise SystemExit(4)
+    raise AnsibleParserError(message)
+
+
+def find_rendered(intent: Path, build: str | None = None) -> Path | None:
     """Return the path of the inventory rendered from an intent, or None where there is none."""
     name = read_name(intent)
     if build:
@@ -95,13 +111,13 @@ def find_rendered(intent, build=None):
     return None
 
 
-def read_name(intent):
+def read_name(intent: Path) -> str:
     """Return the cluster's name: the one-line `name:` at the top level, or the name of the folder."""
     found = re.search(rb"""^name:[ \t]*["']?([a-z][a-z0-9-]*)""", intent.read_bytes(), re.MULTILINE)
     return found[1].decode() if found else intent.parent.name
 
 
-def compute_digest(intent, about):
+def compute_digest(intent: Path, about: dict[str, Any]) -> str:
     """Return the digest of everything that a render depends on, as gpuyard computes it.
 
     SHA-256 over one line per input, its name, a tab, and the SHA-256 of its bytes or `-` where it is missing: the version, the
@@ -114,7 +130,7 @@ def compute_digest(intent, about):
     return total.hexdigest()
 
 
-def list_changes(intent, about):
+def list_changes(intent: Path, about: dict[str, Any]) -> list[str]:
     """Return what differs from the render, in words."""
     names = {*about["inputs"], *list_catalogue(intent)} - {"cluster.yml"}
     files = {"cluster.yml": intent, **{name: intent.parent / name for name in names}}
@@ -123,13 +139,13 @@ def list_changes(intent, about):
     return changed + ([f"gpuyard itself ({about['version']} to {version})"] if version != about["version"] else [])
 
 
-def list_catalogue(intent):
+def list_catalogue(intent: Path) -> list[str]:
     """Return the files of the cluster's own catalogue, as names relative to the intent's folder."""
     folder = intent.parent
     return [file.relative_to(folder).as_posix() for file in (folder / "catalogue").rglob("*") if file.is_file()]
 
 
-def hash_file(file):
+def hash_file(file: Path) -> str:
     """Return the SHA-256 of a file, `-` where it is missing."""
     try:
         return hashlib.sha256(file.read_bytes()).hexdigest()
@@ -137,7 +153,7 @@ def hash_file(file):
         return "-"
 
 
-def find_version(default):
+def find_version(default: str) -> str:
     """Return the version of gpuyard: of the checkout that this file lies in, else of the installed package, else `default`."""
     source = Path(__file__).resolve().parents[2] / "cluster_model" / "__init__.py"
     if source.is_file():
@@ -150,7 +166,7 @@ def find_version(default):
         return default
 
 
-def format_path(path):
+def format_path(path: Path) -> Path:
     """Return a path as a person would type it: relative to the working directory where it lies below."""
     try:
         return path.relative_to(Path.cwd())
@@ -158,7 +174,7 @@ def format_path(path):
         return path
 
 
-def fill(inventory, body):
+def fill(inventory: Any, body: dict[str, Any]) -> None:
     """Put groups, hosts and variables in place.
 
     Groups are tied to each other while they are empty, and a host's variables are put in at one stroke: `set_variable` looks up
