@@ -27,20 +27,25 @@ class CageSlot:
     idle: dict[str, str]
 
 
-def list_slots(switch: Switch, support: SonicSupport, platform: Platform) -> tuple[CageSlot, ...]:
-    """Return every port of a switch in panel order; the same for all switches of one model with the same modes."""
+def list_slots(
+    switch: Switch, support: SonicSupport, platform: Platform, lane_numbers: dict[int, tuple[int, ...]]
+) -> tuple[CageSlot, ...]:
+    """Return every port of a switch in panel order; the same for all switches of one model with the same modes.
+
+    `lane_numbers` are each cage's lanes as the hardware counts them, which is not always how its ports are named.
+    """
     first = min((mode.cage for mode in switch.modes), default=0)
     slots: list[CageSlot] = []
     for mode in sorted(switch.modes, key=lambda mode: mode.cage):
         pattern = platform.port_native if mode.native else platform.port_split
         lanes = max(1, mode.lanes // mode.count)
         for sub in range(mode.count):
-            lane = mode.first_lane + sub * lanes
+            own = lane_numbers[mode.cage][sub * lanes : (sub + 1) * lanes]
             row = {
                 "admin_status": "down",
                 "alias": _alias(support, mode, sub),
                 "index": str(support.index_base + mode.cage - first),
-                "lanes": ",".join(str(number) for number in range(lane, lane + lanes)),
+                "lanes": ",".join(map(str, own)),
                 "mtu": str(switch.mtu_bytes),
                 "speed": str(mode.speed_gbps * 1000),
                 # xcvrd finds a port's share of the module by it; 0 is the whole module.
@@ -50,7 +55,7 @@ def list_slots(switch: Switch, support: SonicSupport, platform: Platform) -> tup
                 row["autoneg"] = "on"
             elif mode.speed_gbps > _NRZ_LANE_GBPS * lanes:
                 row["fec"] = "rs"
-            name = pattern.format(cage=mode.cage, lane=lane, sub0=sub, sub1=sub + 1)
+            name = pattern.format(cage=mode.cage, lane=mode.first_lane + sub * lanes, sub0=sub, sub1=sub + 1)
             slots.append(CageSlot(name, mode.cage, row))
     return tuple(slots)
 

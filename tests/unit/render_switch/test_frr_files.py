@@ -1,0 +1,91 @@
+"""What a plain FRR switch is told, against the plan it comes from."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.unit.render_switch import factory
+
+
+def _stanza(text: str, name: str) -> str:
+    return text.partition(f"\niface {name}")[2].partition("\nauto ")[0]
+
+
+def test_a_switch_gets_the_files_of_a_debian_machine() -> None:
+    names = {path.split("/")[2] for path in factory.files("lab") if "/storage-leaf-u01-01/" in path}
+    always = {"frr.conf", "daemons", "interfaces", "sysctl.conf", "hostname", "timezone", "lldpd.conf"}
+    assert names == always | {"resolv.conf", "chrony.conf", "rsyslog.conf"}
+    assert "switches/turned/" not in names
+    assert "switches/storage-leaf-u01-01/snmpd.conf" in factory.files("turned")
+    assert "switches/oob-leaf-a01/dnsmasq.conf" in factory.files("lab")
+
+
+def test_services_are_reached_over_the_management_vrf() -> None:
+    site = factory.plan("lab").site
+    text = factory.file("lab", "storage-leaf-u01-01", "interfaces")
+    for address in (*site.dns, *site.ntp, *site.syslog):
+        assert f"post-up ip rule add pref 900 to {address} table 1001" in _stanza(text, "mgmt")
+    assert "vrf mgmt" in _stanza(text, "eth0")
+
+
+def test_an_oob_switch_is_managed_in_band() -> None:
+    text = factory.file("lab", "oob-leaf-a01", "interfaces")
+    assert "mgmt" not in re.findall(r"^auto (\S+)", text, re.M)
+    assert "l3mdev" not in factory.file("lab", "oob-leaf-a01", "sysctl.conf")
+
+
+def test_vlans_are_bridges_with_their_ports() -> None:
+    switch = factory.plan("lab").switch("oob-leaf-a01")
+    text = factory.file("lab", switch.name, "interfaces")
+    for vlan in switch.vlans:
+        stanza = _stanza(text, f"vlan{vlan.id}")
+        ports = re.search(r"bridge-ports (.*)", stanza)
+        assert ports is not None
+        expected = [port.name for port in switch.ports if port.vlan == vlan.id] or ["none"]
+        assert ports[1].split() == expected
+        assert f"address {vlan.address}\n" in stanza
+    relays = factory.file("lab", switch.name, "dnsmasq.conf")
+    gateways = {vlan.address.partition("/")[0] for vlan in switch.vlans}
+    assert set(re.findall(r"^dhcp-relay=([^,]+),", relays, re.M)) == gateways
+
+
+@pytest.mark.parametrize("cluster", factory.CLUSTERS)
+def test_policies_let_out_only_what_a_leaf_owns(cluster: str) -> None:
+    for switch in factory.plan(cluster).switches:
+        text = factory.file(cluster, switch.name, "frr.conf")
+        entries = re.findall(r"^route-map FABRIC-OUT permit \d+\n(.*?)^exit", text, re.M | re.S)
+        assert entries
+        if switch.role == "leaf":
+            assert all("match as-path OWN" in entry and "match ip address prefix-list" in entry for entry in entries)
+            owned = set(re.findall(r"^ip prefix-list OWN seq \d+ permit (\S+)$", text, re.M))
+            assert owned == {*switch.originates, f"{switch.loopback.partition('/')[0]}/32"}
+        network = factory.plan(cluster).network(switch.network)
+        assert network is not None
+        assert f"ip prefix-list POOL seq 10 permit {network.pool} le 32\n" in text
+
+
+@pytest.mark.parametrize("cluster", factory.CLUSTERS)
+def test_every_neighbour_of_the_plan_has_its_session(cluster: str) -> None:
+    for switch in factory.plan(cluster).switches:
+        text = factory.file(cluster, switch.name, "frr.conf")
+        for port in switch.ports:
+            if not port.peer_asn:
+                assert f" {port.name} interface" not in text
+            elif port.peer_address:
+                assert f" neighbor {port.peer_address} remote-as {port.peer_asn}\n" in text
+            else:
+                assert f" neighbor {port.name} interface peer-group FABRIC\n" in text
+
+
+def test_dnsmasq_accepts_its_file(tmp_path: Path) -> None:
+    if shutil.which("dnsmasq") is None:
+        pytest.skip("dnsmasq is missing: install dnsmasq-base")
+    file = tmp_path / "dnsmasq.conf"
+    file.write_text(factory.file("lab", "oob-leaf-a01", "dnsmasq.conf"), "utf-8")
+    done = subprocess.run(["dnsmasq", "--test", "-C", str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
