@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cluster_model.cli.findings import Format, print_findings, promote_warnings
+from cluster_model.cli.findings import Format, format_headlines, print_findings, promote_warnings, wants_colour
 from cluster_model.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def report_inspection(inspection: Inspection, form: Format, strict: bool) -> Non
 def open_cluster(path: Path, form: Format = "text", strict: bool = False) -> Opened:
     """Return a cluster that holds no errors, or print its findings and exit.
 
-    Warnings are printed to stderr where the form is text. In a machine form nothing is printed unless there are errors: stdout
+    Warnings are printed to stderr, in a line each, where the form is text. In a machine form nothing is printed unless there are errors: stdout
     then belongs to the verb, which finds the warnings in `Opened.findings`.
 
     Args:
@@ -129,8 +130,11 @@ def open_cluster(path: Path, form: Format = "text", strict: bool = False) -> Ope
     """
     inspection = inspect_cluster(path)
     is_bad = has_errors(promote_warnings(inspection.findings) if strict else inspection.findings)
-    if is_bad or (inspection.findings and form == "text"):
+    if is_bad:
         report_inspection(inspection, form, strict)
+    elif inspection.findings and form == "text":
+        coloured = wants_colour(sys.stderr)
+        click.echo(format_headlines(inspection.findings, str(path), coloured), err=True, color=coloured)
     loaded = inspection.loaded
     if loaded.cluster is None or inspection.catalogue is None or inspection.plan is None:
         raise RuntimeError("a stage stopped without an error")

@@ -78,8 +78,20 @@ def format_text(findings: Sequence[Diagnostic], lines: Mapping[str, Sequence[str
         blocks.append(_format_one(finding, lines, is_coloured))
         more = len(kinds[kind]) - FOLD_AFTER
         if shown[kind] == FOLD_AFTER and more > 0:
-            blocks.append(f"    and {more} more like it")
+            blocks.append(f"  and {more} more like it")
     return "\n".join([*blocks, count_findings(findings)])
+
+
+def format_headlines(findings: Sequence[Diagnostic], path: str, is_coloured: bool = False) -> str:
+    """Return the warnings in a line each, for verbs whose own output matters more; the last line says where the rest is."""
+    rows: list[str] = []
+    shown: Counter[tuple[str, str]] = Counter()
+    for finding in findings:
+        shown[_kind(finding)] += 1
+        if finding.severity != "info" and shown[_kind(finding)] <= FOLD_AFTER:
+            rows.append(_format_one(finding, {}, is_coloured).splitlines()[0])
+    rows.append(f"{count_findings(findings)} See gpuyard validate {path}")
+    return "\n".join(rows)
 
 
 def format_json(findings: Sequence[Diagnostic]) -> str:
@@ -140,8 +152,8 @@ def _format_one(finding: Diagnostic, lines: Mapping[str, Sequence[str]], is_colo
     if finding.line:
         rows += _quote(_find_line(finding, lines), finding.column)
     explanation = _explain(finding)
-    rows += [f"    {explanation}"] if explanation else []
-    rows += [f"    fix: {finding.fix}"] if finding.fix else []
+    rows += [f"  {explanation}"] if explanation else []
+    rows += [f"  fix: {finding.fix}"] if finding.fix else []
     return "\n".join(rows)
 
 
@@ -169,4 +181,4 @@ def _quote(line: str, column: int) -> list[str]:
     if not body:
         return []
     offset = sum(2 if east_asian_width(character) in "WF" else 1 for character in body[:at]) + max(at - len(body), 0)
-    return [f"      {body}", f"      {' ' * offset}^"] if column else [f"      {body}"]
+    return [f"    {body}", f"    {' ' * offset}^"] if column else [f"    {body}"]

@@ -72,7 +72,7 @@ class ComputeNetwork(Fabric):
     technology: Literal["roce", "infiniband"]
     """RoCE over Ethernet, or InfiniBand."""
     design: Literal["rail-optimized", "leaf-spine"] = "rail-optimized"
-    """Rail-optimised: NIC k of every server of a unit on the same leaf. Leaf-spine: all NICs of a server on the unit's own leafs."""
+    """Rail-optimised: NIC k of every server of a unit on the same leaf. Leaf-spine: a server's NICs on its unit's own leafs."""
     planes: Literal[1, 2, 4] = 1
     """Separate fabrics in parallel; a GPU's port is split over all of them."""
     leafs_per_rail: Literal[1, 2] = 1

@@ -127,4 +127,3 @@ class Facts(Model):
     """name, serial, mgmt_mac, guid."""
     pdus: str | None = None
     """name, serial, mac."""
-

@@ -37,9 +37,9 @@ class ServerGroup(Model):
     count: Annotated[int, Field(ge=1, le=50_000)]
     """Servers built now."""
     planned: Annotated[int, Field(ge=1, le=50_000)] | None = None
-    """Servers in the end; default: `count`. Space, ports, cables and addresses are kept for all of them, so growing up to here moves nothing."""
+    """Servers in the end; default: `count`. Space, ports and addresses are kept for all: growing up to here moves nothing."""
     unit: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """Servers per scalable unit of the compute network (all share one set of leafs); default: `planned`."""
+    """Servers per scalable unit of the compute network: one set of leafs serves them; default: `planned`."""
     racks: Name
     """Rack group they stand in."""
     per_rack: Annotated[int, Field(ge=1, le=60)] | None = None

@@ -42,10 +42,10 @@ def quote(line: int, column: int) -> list[str]:
 def test_the_form_of_the_design():
     assert format_text([ERROR], LINES) == (
         "lab/cluster.yml:3:16: error NET003: MTU 9500 is above what the leaf can carry\n"
-        "      mtu_bytes: 9500\n"
-        "                 ^\n"
-        "    networks.compute.mtu_bytes   expected <= 9214 bytes (arista-7060x6-64pe)\n"
-        "    fix: set mtu_bytes to 9214 or lower, or choose another leaf\n"
+        "    mtu_bytes: 9500\n"
+        "               ^\n"
+        "  networks.compute.mtu_bytes   expected <= 9214 bytes (arista-7060x6-64pe)\n"
+        "  fix: set mtu_bytes to 9214 or lower, or choose another leaf\n"
         "1 error."
     )
 
@@ -71,7 +71,7 @@ def test_many_alike_are_folded_in_text_only():
     many = [Diagnostic("PWR001", "error", f"servers.gpu.{n}", f"rack A{n} draws {n} kW", file="c.yml") for n in range(130)]
     text = format_text([*many, ERROR], LINES)
     assert text.count("PWR001") == 3
-    assert "    and 127 more like it\n" in text
+    assert "  and 127 more like it\n" in text
     assert text.endswith("\n131 errors.")
     assert len(json.loads(format_json(many))["findings"]) == 130
 
@@ -82,18 +82,18 @@ def test_different_words_are_not_folded():
 
 
 def test_caret_under_a_tab():
-    assert quote(4, 1) == ["      →id: 1", "      ^"]
+    assert quote(4, 1) == ["    →id: 1", "    ^"]
 
 
 def test_long_line_is_cut_around_the_caret():
     line, caret = quote(5, 200)
-    assert len(line) == 6 + 120
+    assert len(line) == 4 + 120
     assert line.strip()[0] == line[-1] == "…"
     assert caret.index("^") < len(line)
 
 
 def test_caret_counts_wide_characters():
-    assert quote(6, 7) == ["      名前: 値", "            ^"]
+    assert quote(6, 7) == ["    名前: 値", "          ^"]
 
 
 def test_line_that_is_gone():
