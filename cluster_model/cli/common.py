@@ -120,8 +120,8 @@ def report_inspection(inspection: Inspection, form: Format, strict: bool) -> Non
 def open_cluster(path: Path, form: Format = "text", strict: bool = False) -> Opened:
     """Return a cluster that holds no errors, or print its findings and exit.
 
-    Warnings are printed to stderr, in a line each, where the form is text. In a machine form nothing is printed unless there are errors: stdout
-    then belongs to the verb, which finds the warnings in `Opened.findings`.
+    Warnings are printed to stderr, in a line each, where the form is text. In a machine form nothing is printed unless there
+    are errors: stdout then belongs to the verb, which finds the warnings in `Opened.findings`.
 
     Args:
         path: folder with cluster.yml, or the file.

@@ -8,12 +8,18 @@ import click
 
 
 @click.command()
-def command() -> None:
+@click.option("--markdown", is_flag=True, help="Print the manual of every key instead: docs/intent.md.")
+def command(markdown: bool) -> None:
     """Print the JSON Schema of cluster.yml, for editors.
 
     docs/schema/cluster.schema.json is this output. The first line of an intent names it to editors that speak YAML:
     `# yaml-language-server: $schema=PATH`.
     """
+    if markdown:
+        from cluster_model.intent.reference import write_reference
+
+        click.echo(write_reference(), nl=False)
+        return
     from cluster_model.intent.json_schema import build_schema
 
     click.echo(json.dumps(build_schema(), indent=2, ensure_ascii=False))

@@ -43,7 +43,7 @@ class Fabric(Model):
     nos: Nos | None = None
     """Network operating system of its switches; default: `sonic` (InfiniBand has none to choose)."""
     racks: Name | TierRacks = "network"
-    """Rack group that holds its switches, or one group per tier. Switches fill racks from the top, neighbours in different racks."""
+    """Rack group that holds its switches, or one per tier. Switches fill racks from the top, neighbours in different racks."""
     pool: Prefix | None = None
     """Every address of this network is cut from here, in fixed slices. Not used by InfiniBand."""
     underlay: Literal["unnumbered", "numbered"] = "unnumbered"
@@ -53,7 +53,7 @@ class Fabric(Model):
     speed_gbps: Annotated[int, Field(ge=1, le=1600)] | None = None
     """Speed of a host port; default: the slower of what NIC and leaf can do."""
     fabric_speed_gbps: Annotated[int, Field(ge=1, le=1600)] | None = None
-    """Speed of a link between switches; default: that of the fastest host port (out-of-band: the fastest both ends can do)."""
+    """Speed of a link between switches; default: that of the fastest host port (out-of-band: the fastest of both ends)."""
     oversubscription: Annotated[float, Field(ge=0.25, le=100)] = 1.0
     """Host bandwidth over uplink bandwidth that a leaf may have; 1 is non-blocking."""
     uplinks: Annotated[int, Field(ge=1, le=512)] | None = None

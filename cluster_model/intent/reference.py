@@ -1,0 +1,81 @@
+"""The manual of `cluster.yml`, written from the model itself: docs/intent.md."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.json_schema import describe_schema
+
+_HEAD = """# cluster.yml, key by key
+
+<!-- Made by `gpuyard schema --markdown`; a test holds it fresh. -->
+
+One file describes a cluster. What is not given has a default; what has none is a choice that only you can make.
+`NAME` stands for a name of your own.
+"""
+
+
+def write_reference() -> str:
+    """Return the manual as Markdown: one table for every mapping of the intent, in reading order."""
+    parts = [_HEAD]
+    _describe(Cluster, (), parts)
+    return "\n".join(parts)
+
+
+def _describe(model: type[BaseModel], path: tuple[str, ...], parts: list[str]) -> None:
+    title = ".".join("NAME" if part == "name" else part for part in path) or "the file"
+    text = re.sub(r"\s+", " ", model.__doc__ or "").strip()
+    rows = [f"\n## {title}\n", f"{text}\n", "| key | what | takes | default |", "|---|---|---|---|"]
+    below: list[tuple[type[BaseModel], tuple[str, ...]]] = []
+    for name, field in model.model_fields.items():
+        here = (*path, name)
+        found = _nested(field.annotation)
+        if found is not None:
+            nested, keyed = found
+            inside = (*here, "name") if keyed else here
+            below.append((nested, inside))
+            takes = f"a mapping, see [below](#{_anchor(inside)})"
+        else:
+            takes = describe_schema(here) or "text"
+        rows.append(f"| `{name}` | {_cell(field.description or '')} | {_cell(takes)} | {_default(field)} |")
+    parts.append("\n".join(rows))
+    for nested, inside in below:
+        _describe(nested, inside, parts)
+
+
+def _nested(annotation: Any) -> tuple[type[BaseModel], bool] | None:
+    """Return the model that a field holds, and whether under names; None for plain values."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    arguments = getattr(annotation, "__args__", ())
+    keyed = getattr(annotation, "__origin__", None) in {dict, list}
+    for argument in arguments:
+        found = _nested(argument)
+        if found is not None:
+            return found[0], found[1] or keyed
+    return None
+
+
+def _anchor(path: tuple[str, ...]) -> str:
+    return "".join("name" if part == "name" else part for part in path).lower()
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\s+", " ", text).replace("|", "\\|")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default is PydanticUndefined:
+        return "**must be given**"
+    value = field.default
+    if value is None or value in ([], {}):
+        return ""
+    if isinstance(value, BaseModel):
+        return "as below"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
