@@ -50,12 +50,16 @@ class Link:
 
 def cut_cables(floor: Floor, cabler: Cabler, network: str, technology: Technology, links: list[Link]) -> list[Cable]:
     """Return the cables of the built links, in order. Errors: CAB001."""
+    _part_mixed(links)
     longest: dict[object, float] = {}
+    ends: dict[object, set[End]] = {}
     for link in links:
         link.need_m = cabler.length(_rack(floor, link.near_rack), link.near_u, _rack(floor, link.far.rack), link.far.u)
         group = _group(link)
         if group is not None:
             longest[group] = max(longest.get(group, 0.0), link.need_m)
+            ends.setdefault(group, set()).add(link.near_end)
+    kin = {group: frozenset(found) for group, found in ends.items()}
     cables: list[Cable] = []
     for link in links:
         if not link.built:
@@ -63,7 +67,7 @@ def cut_cables(floor: Floor, cabler: Cabler, network: str, technology: Technolog
         group = _group(link)
         reach_m = link.need_m if group is None else longest[group]
         where = f"networks.{network}.{link.far.role}"
-        choice = cabler.choose(technology, link.way, link.near_end, link.far_end, reach_m, where)
+        choice = cabler.choose(technology, link.way, link.near_end, link.far_end, reach_m, where, kin.get(group, frozenset()))
         if choice is None:
             continue
         link.near_optics[link.near_cage] = choice.a_w
@@ -72,9 +76,22 @@ def cut_cables(floor: Floor, cabler: Cabler, network: str, technology: Technolog
     return cables
 
 
+def _part_mixed(links: list[Link]) -> None:
+    """Set the links apart that meet in a far cage from different kinds of near cages: no attached cable has such ends."""
+    kinds: dict[tuple[str, int], set[tuple[Shape, End]]] = {}
+    for link in links:
+        if link.seat.count > 1:
+            kinds.setdefault((link.far.name, link.seat.cage), set()).add((link.way, link.near_end))
+    mixed = {cage for cage, found in kinds.items() if len(found) > 1}
+    for link in links:
+        if (link.far.name, link.seat.cage) in mixed:
+            link.way = "apart"
+
+
 def _group(link: Link) -> object:
     if link.way == "apart":
-        return link.kind, link.near_end.speed_gbps
+        tier = "host_leaf" if link.kind == "fabric_manager" else link.kind  # they share cages of the leafs
+        return tier, link.near_end.speed_gbps
     return link.bundle
 
 

@@ -75,24 +75,40 @@ class Cabler:
         index = bisect_left(self._lengths, need_m - 1e-9)
         return self._lengths[index] if index < len(self._lengths) else need_m
 
-    def choose(self, technology: Technology, shape: Shape, a: End, b: End, need_m: float, where: str) -> Choice | None:
-        """Return the medium for a cable, or None with a finding (CAB001). Lengths are rounded up to what can be ordered."""
+    def choose(
+        self, technology: Technology, shape: Shape, a: End, b: End, need_m: float, where: str, kin: frozenset[End] = frozenset()
+    ) -> Choice | None:
+        """Return the medium for a cable, or None with a finding (CAB001). Lengths are rounded up to what can be ordered.
+
+        `kin` are near ends of other cables that meet far cages together with this one, so that all need one far transceiver.
+        """
         length_m = self.order(need_m)
-        key = (technology, shape, a, b, length_m)
+        key = (technology, shape, a, b, length_m, kin)
         if key not in self._chosen:
-            self._chosen[key] = self._attached(technology, shape, a, b, length_m) or self._optical(technology, a, b, length_m)
+            attached = self._attached(technology, shape, a, b, length_m)
+            self._chosen[key] = attached or self._optical(technology, a, b, length_m, kin | {a})
         choice = self._chosen[key]
-        if choice is None and (where, f"{a}{b}") not in self._refused:
-            self._refused.add((where, f"{a}{b}"))
-            self._ctx.report(
-                "CAB001",
-                where,
-                f"nothing joins {a.form_factor} {a.mode} and {b.form_factor} {b.mode} over {length_m:g} m",
-                expected=f"a medium for {technology} that reaches {length_m:g} m",
-                actual=self._nearest(technology, a, b),
-                fix="bring the racks nearer, choose hardware with cages that meet, or add a transceiver to your own catalogue",
-            )
+        if choice is None:
+            self._refuse(technology, a, b, length_m, where, kin)
         return choice
+
+    def _refuse(self, technology: Technology, a: End, b: End, length_m: float, where: str, kin: frozenset[End]) -> None:
+        """Report, once, the near end that nothing joins; or all of them where each alone could be joined."""
+        ends = [a, *sorted(kin - {a}, key=str)]
+        alone = [end for end in ends if self._optical(technology, end, b, length_m, frozenset({end})) is None]
+        text = " and ".join(f"{end.form_factor} {end.mode}" for end in (alone[:1] or ends))
+        if (where, f"{text}{b}") in self._refused:
+            return
+        self._refused.add((where, f"{text}{b}"))
+        far = f"{b.form_factor} {b.mode}"
+        self._ctx.report(
+            "CAB001",
+            where,
+            f"nothing joins {text} and {far} over {length_m:g} m" if alone else f"no transceiver of {far} meets both {text}",
+            expected=f"a medium for {technology} that reaches {length_m:g} m",
+            actual=self._nearest(technology, alone[0], b) if alone else "one transceiver per cage",
+            fix="bring the racks nearer, choose hardware with cages that meet, or add a transceiver to your own catalogue",
+        )
 
     def _attached(self, technology: Technology, shape: Shape, a: End, b: End, length_m: float) -> Choice | None:
         if shape == "apart":
@@ -108,22 +124,37 @@ class Cabler:
         _, watts, _, name = min(found)
         return Choice(name, length_m, "", "", watts, watts)
 
-    def _optical(self, technology: Technology, a: End, b: End, length_m: float) -> Choice | None:
+    def _optical(self, technology: Technology, a: End, b: End, length_m: float, kin: frozenset[End]) -> Choice | None:
+        """Return the optics for `a` and `b`: of the far transceivers that meet all `kin`, that of the least reach and power."""
         found = []
-        for a_name, left in self._media.transceivers.items():
-            if left.form_factor != a.form_factor or a.mode not in left.modes or technology not in left.technology:
-                continue
-            for b_name, right in self._media.transceivers.items():
-                if right.form_factor != b.form_factor or b.mode not in right.modes or technology not in right.technology:
-                    continue
-                reach_m = min(left.reach_m, right.reach_m)
-                if left.standard == right.standard and reach_m >= length_m:
-                    found.append((reach_m, left.power_w + right.power_w, a_name, b_name))
+        for b_name in self._fitting(technology, b):
+            pairs = {end: self._pair(technology, end, b_name, length_m) for end in kin}
+            known = [pair for pair in pairs.values() if pair is not None]
+            if len(known) == len(kin) and (own := pairs[a]) is not None:
+                found.append((max(known), b_name, own[2]))
         if not found:
             return None
-        _, _, a_name, b_name = min(found)
+        _, b_name, a_name = min(found)
         left, right = self._media.transceivers[a_name], self._media.transceivers[b_name]
         return Choice(left.standard, length_m, a_name, b_name, left.power_w, right.power_w)
+
+    def _fitting(self, technology: Technology, end: End) -> list[str]:
+        return [
+            name
+            for name, optic in self._media.transceivers.items()
+            if optic.form_factor == end.form_factor and end.mode in optic.modes and technology in optic.technology
+        ]
+
+    def _pair(self, technology: Technology, a: End, b_name: str, length_m: float) -> tuple[float, float, str] | None:
+        """Return (reach m, watts of both, name) of the best near transceiver that meets a far one over a length."""
+        right = self._media.transceivers[b_name]
+        found = []
+        for name in self._fitting(technology, a):
+            left = self._media.transceivers[name]
+            reach_m = min(left.reach_m, right.reach_m)
+            if left.standard == right.standard and reach_m >= length_m:
+                found.append((reach_m, left.power_w + right.power_w, name))
+        return min(found, default=None)
 
     def _nearest(self, technology: Technology, a: End, b: End) -> str:
         reaches = [
