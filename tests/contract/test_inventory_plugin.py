@@ -1,0 +1,195 @@
+"""The inventory plugin and the package agree without sharing a line of code, and a stale render is never served."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cluster_model import __version__
+from cluster_model.intent.load import load_cluster
+
+pytest.importorskip("ansible")
+ROOT = Path(__file__).parents[2]
+PLUGIN = ROOT / "plugins/inventory/gpuyard.py"
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Return a folder like a checkout, with the lab in it, where files may be changed."""
+    shutil.copytree(ROOT / "inventory/lab", tmp_path / "inventory/lab", ignore=shutil.ignore_patterns("build"))
+    return tmp_path
+
+
+def run(command, cwd, **env):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    settings = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "PYTHONPATH": str(ROOT), "PATH": path}
+    done = subprocess.run(command, cwd=cwd, env={**os.environ, **settings, **env}, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, " ".join(done.stderr.split())
+
+
+def render(place):
+    code, _, said = run([sys.executable, "-m", "cluster_model.cli", "render", "inventory/lab"], place)
+    assert code == 0, said
+
+
+def list_inventory(place, **env):
+    return run(["ansible-inventory", "-i", "inventory/lab/cluster.yml", "--list"], place, **env)
+
+
+def load_plugin():
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("gpuyard_plugin", PLUGIN)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_it_imports_nothing_of_ours():
+    names = set()
+    for node in ast.walk(ast.parse(PLUGIN.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").split(".")[0])
+    assert names - sys.stdlib_module_names == {"ansible"}
+
+
+def test_it_serves_what_was_rendered(place):
+    render(place)
+    code, out, said = list_inventory(place)
+    assert (code, said) == (0, "")
+    served = json.loads(out)
+    rendered = json.loads((place / "build/lab/inventory/inventory.json").read_bytes())
+    assert set(served["_meta"]["hostvars"]) == set(rendered["_meta"]["hostvars"])
+    for group in ("role_gpu", "rack_a01", "unit_01", "plane_1", "rail_0", "nos_sonic", "compute_leaf", "pdus"):
+        assert served[group]["hosts"] == rendered[group]["hosts"]
+    code, out, _ = run(["ansible-inventory", "-i", "inventory/lab/cluster.yml", "--host", "gpu-001"], place)
+    gpu = json.loads(out)
+    assert gpu["gpuyard_nccl"]["NCCL_IB_TC"] == 106
+    assert gpu["gpuyard_nccl"]["NCCL_IB_HCA"].startswith("=mlx5_0,")
+
+
+def test_it_works_from_any_folder_and_from_a_named_build(place):
+    render(place)
+    intent = str(place / "inventory/lab/cluster.yml")
+    code, out, _ = run(["ansible-inventory", "-i", intent, "--list"], "/")
+    assert code == 0
+    assert "gpu-001" in out
+    (place / "build").rename(place / "elsewhere")
+    assert list_inventory(place)[0] != 0
+    for build in ("elsewhere", "elsewhere/lab"):
+        code, out, said = list_inventory(place, GPUYARD_BUILD=str(place / build))
+        assert code == 0, said
+        assert "gpu-001" in out
+
+
+def touch_intent(place):
+    file = place / "inventory/lab/cluster.yml"
+    file.write_text(file.read_text() + "\n")
+
+
+def add_catalogue(place):
+    file = place / "inventory/lab/catalogue/gpus/acme/x1.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("name: X1\n")
+
+
+def age_version(place):
+    file = place / "build/lab/inventory/inventory.json"
+    body = json.loads(file.read_bytes())
+    old = hashlib.sha256(b"gpuyard 0.0.1\t\n")
+    old.update(f"cluster.yml\t{body['_meta']['gpuyard']['inputs']['cluster.yml']}\n".encode())
+    body["_meta"]["gpuyard"] |= {"version": "0.0.1", "digest": old.hexdigest()}
+    file.write_text(json.dumps(body))
+
+
+def remove_render(place):
+    shutil.rmtree(place / "build")
+
+
+def break_render(place):
+    (place / "build/lab/inventory/inventory.json").write_text('{"_meta": {}}')
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (touch_intent, "cluster.yml changed"),
+        (add_catalogue, "catalogue/gpus/acme/x1.yaml changed"),
+        (age_version, "gpuyard itself (0.0.1 to"),
+        (remove_render, "nothing is rendered"),
+        (break_render, "cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("enabled", ["gpuyard,host_list", "gpuyard,yaml,auto,ini"])
+def test_what_is_stale_is_refused(place, change, word, enabled):
+    render(place)
+    change(place)
+    code, out, said = list_inventory(place, ANSIBLE_INVENTORY_ENABLED=enabled)
+    assert code != 0
+    assert word in said
+    assert "gpuyard render inventory/lab" in said
+    assert out == ""
+
+
+def test_facts_are_part_of_the_digest(place):
+    file = place / "inventory/lab/cluster.yml"
+    file.write_text(file.read_text() + "\nfacts: {servers: gpu.csv}\n")
+    (place / "inventory/lab/gpu.csv").write_text("name,serial\ngpu-001,S1\n")
+    render(place)
+    assert list_inventory(place)[0] == 0
+    (place / "inventory/lab/gpu.csv").write_text("name,serial\ngpu-001,S2\n")
+    code, _, said = list_inventory(place)
+    assert code != 0
+    assert "gpu.csv changed" in said
+
+
+@pytest.mark.parametrize("own_catalogue", [False, True])
+def test_both_compute_the_same_digest(place, own_catalogue):
+    if own_catalogue:
+        add_catalogue(place)
+    plugin = load_plugin()
+    about = {"version": __version__, "inputs": {"cluster.yml": "-"}}
+    intent = place / "inventory/lab/cluster.yml"
+    assert plugin.compute_digest(intent, about) == load_cluster(intent).digest
+
+
+def test_values_are_data_and_never_templates(place):
+    render(place)
+    file = place / "build/lab/inventory/inventory.json"
+    file.write_text(file.read_text().replace('"gpuyard_serial":""', '"gpuyard_serial":"{{ 6 * 7 }}"'))
+    command = ["ansible", "-i", "inventory/lab/cluster.yml", "gpu-001", "-m", "ansible.builtin.debug", "-a", "var=gpuyard_serial"]
+    code, out, said = run(command, place)
+    assert code == 0, said
+    assert "42" not in out
+
+
+def test_the_collection_builds_and_carries_the_plugin(tmp_path):
+    source = tmp_path / "source"
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False).stdout.decode().split("\0")
+    if not any(tracked):
+        pytest.skip("no git checkout: there is no telling what is ours here")
+    for name in filter(None, tracked):
+        if (ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, source / name)
+    code, out, said = run(["ansible-galaxy", "collection", "build", str(source), "--output-path", str(tmp_path)], tmp_path)
+    assert code == 0, out + said
+    archive = next(tmp_path.glob("gpuyard-cluster-*.tar.gz"))
+    assert archive.name == f"gpuyard-cluster-{__version__}.tar.gz"
+    import tarfile
+
+    with tarfile.open(archive) as tar:
+        names = set(tar.getnames())
+    assert {"plugins/inventory/gpuyard.py", "meta/runtime.yml", "README.md", "LICENSE"} <= names
+    wanted = {"MANIFEST.json", "FILES.json", "README.md", "LICENSE", "CHANGELOG.md", "plugins", "roles", "playbooks", "meta"}
+    assert {name.split("/")[0] for name in names} <= wanted, "galaxy.yml must ignore what is no part of a collection"

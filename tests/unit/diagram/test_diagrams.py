@@ -1,0 +1,103 @@
+"""The drawings: true to the plan, without overlaps, and of bounded size."""
+
+import itertools
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster_model.catalogue.load import load_catalogue
+from cluster_model.intent.load import load_cluster
+from cluster_model.plan.build import build_plan
+from cluster_model.render.diagram import draw_fabrics, draw_racks
+from cluster_model.render.diagram_fabric import lay_out_fabrics, sample
+from cluster_model.render.diagram_racks import MAX_RACKS, lay_out_racks
+
+ROOT = Path(__file__).parents[3]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module", params=["lab", "superpod-roce", "superpod-h100"])
+def plan(request):
+    loaded = load_cluster(ROOT / "inventory" / request.param)
+    found, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
+    assert found is not None, findings
+    return found
+
+
+def grow(plan, factor):
+    """Return a plan with its racks and servers many times over, under new names."""
+    racks = [replace(r, name=f"{r.name}{n:03d}") for n in range(factor) for r in plan.racks]
+    servers = [replace(s, name=f"{s.name}{n:03d}", rack=f"{s.rack}{n:03d}") for n in range(factor) for s in plan.servers]
+    power = [replace(p, rack=f"{p.rack}{n:03d}") for n in range(factor) for p in plan.power]
+    return replace(plan, racks=tuple(racks), servers=tuple(servers), power=tuple(power), _index={})
+
+
+@pytest.mark.parametrize("draw", [draw_racks, draw_fabrics])
+def test_it_is_svg_with_a_title(plan, draw):
+    root = ET.fromstring(draw(plan))
+    assert root.tag == f"{SVG}svg"
+    assert plan.name in root.get("aria-label")
+
+
+def test_every_device_stands_in_its_rack(plan):
+    text = draw_racks(plan)
+    for device in (*plan.servers, *plan.switches):
+        assert f"{device.name} · {device.model} · {device.rack} U{device.u}" in text
+
+
+def test_devices_lie_inside_their_rack_and_apart(plan):
+    for line in lay_out_racks(plan).lines:
+        for rack in line.racks:
+            boxes = sorted((box.y, box.y + box.height) for box in rack.boxes if box.name)
+            assert all(top >= 0 and bottom <= rack.height for top, bottom in boxes)
+            assert all(first[1] < second[0] for first, second in itertools.pairwise(boxes))
+
+
+def test_racks_do_not_overlap(plan):
+    drawing = lay_out_racks(plan)
+    corners = [(rack.x, rack.y, rack.height) for line in drawing.lines for rack in line.racks]
+    assert len(set(corners)) == len(plan.racks)
+    for x, y, height in corners:
+        assert 0 < x < drawing.width
+        assert y + height < drawing.height
+
+
+def test_too_many_racks_are_drawn_by_kind(plan):
+    many = grow(plan, 1 + MAX_RACKS // len(plan.racks))
+    drawing = lay_out_racks(many)
+    assert "one rack of each of" in drawing.note
+    assert sum(len(line.racks) for line in drawing.lines) <= 48
+    assert len(draw_racks(many)) < 200_000
+
+
+def test_switches_of_a_tier_do_not_overlap(plan):
+    drawing = lay_out_fabrics(plan)
+    for fabric in drawing.fabrics:
+        rows = {}
+        for box in fabric.boxes:
+            if box.label:
+                rows.setdefault(box.y, []).append((box.x, box.x + box.width))
+        for boxes in rows.values():
+            boxes.sort()
+            assert all(first[1] < second[0] for first, second in itertools.pairwise(boxes))
+            assert boxes[0][0] > 150
+            assert boxes[-1][1] < drawing.width - 34
+
+
+def test_links_drawn_are_links_cabled(plan):
+    compute = next(f for f in lay_out_fabrics(plan).fabrics if any(w.text == "compute" for w in f.words))
+    drawn = sum(path.data.count("M") for path in compute.paths if "mesh" in path.css)
+    pairs = {(c.a, c.b) for c in plan.cables if c.network == "compute" and c.kind == "leaf_spine"}
+    assert drawn == len(pairs)
+
+
+def test_sample_keeps_the_ends():
+    assert sample(list(range(5)), 5) == ([0, 1, 2, 3, 4], 0)
+    assert sample(list(range(9)), 4) == ([0, 1, 2, 8], 5)
+    assert sample(list(range(9)), 1) == ([0], 8)
+    for total in range(1, 12):
+        for limit in range(1, 12):
+            kept, left_out = sample(list(range(total)), limit)
+            assert len(kept) + left_out == total

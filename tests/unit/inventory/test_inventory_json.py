@@ -1,0 +1,106 @@
+"""inventory.json: groups, variables, and the one truth about the lossless profile."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cluster_model.catalogue.load import load_catalogue
+from cluster_model.intent.load import load_cluster
+from cluster_model.plan.build import build_plan
+from cluster_model.render.inventory import render_inventory, safe
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ["lab", "superpod-roce", "superpod-h100"]
+
+
+@pytest.fixture(scope="module", params=EXAMPLES)
+def case(request):
+    loaded = load_cluster(ROOT / "inventory" / request.param)
+    catalogue, _ = load_catalogue()
+    plan, findings = build_plan(loaded.cluster, catalogue, loaded.facts, loaded.digest)
+    assert plan is not None, findings
+    return plan, json.loads(render_inventory(plan, catalogue, {"cluster.yml": "0" * 64}))
+
+
+def get_vars(body, host):
+    """Return a host's variables as Ansible merges them: all, its groups, its own."""
+    merged = dict(body["all"]["vars"])
+    for group in body.values():
+        if host in group.get("hosts", ()):
+            merged |= group.get("vars", {})
+    return merged | body["_meta"]["hostvars"][host]
+
+
+def test_every_device_is_a_host_in_a_rack(case):
+    plan, body = case
+    devices = {device.name: device.rack for device in (*plan.servers, *plan.switches, *plan.pdus)}
+    assert set(body["_meta"]["hostvars"]) == set(devices)
+    for name, rack in devices.items():
+        assert name in body[f"rack_{safe(rack)}"]["hosts"]
+
+
+def test_groups_have_names_that_ansible_takes_and_hosts_that_exist(case):
+    _, body = case
+    hosts = set(body["_meta"]["hostvars"])
+    for name, group in body.items():
+        if name == "_meta":
+            continue
+        assert name.isidentifier()
+        assert name not in hosts
+        assert set(group.get("hosts", ())) <= hosts
+        assert set(group.get("children", ())) <= set(body)
+        assert set(group) <= {"hosts", "children", "vars"}
+
+
+def test_groups_by_role_unit_plane_and_rail(case):
+    plan, body = case
+    gpu = [server for server in plan.servers if server.role == "gpu"]
+    assert body["role_gpu"]["hosts"] == [server.name for server in gpu]
+    for server in gpu:
+        assert server.name in body[f"unit_{server.unit:02d}"]["hosts"]
+    leafs = [switch for switch in plan.switches if (switch.network, switch.role) == ("compute", "leaf")]
+    for rail in range(8):
+        assert body[f"rail_{rail}"]["hosts"] == [leaf.name for leaf in leafs if rail in leaf.rails]
+    assert body["plane_1"]["hosts"] == [s.name for s in plan.switches if s.network == "compute" and s.plane == 1]
+    assert body["compute_leaf"]["hosts"] == [leaf.name for leaf in leafs]
+
+
+def test_every_variable_is_ours_or_ansibles(case):
+    plan, body = case
+    for name in body["_meta"]["hostvars"]:
+        for key in get_vars(body, name):
+            assert key.startswith("gpuyard_") or key in {"ansible_host", "ansible_network_os"}
+    servers = {server.name for server in plan.servers}
+    assert len({frozenset(get_vars(body, name)) for name in servers}) == 1, "every server has the same variables"
+
+
+def test_ansible_reaches_servers_by_their_provisioning_port(case):
+    plan, body = case
+    for server in plan.servers:
+        oob = [port.address.partition("/")[0] for port in server.ports if port.network == "oob"]
+        assert get_vars(body, server.name)["ansible_host"] == (oob[0] if oob else f"{server.name}.{plan.site.domain}")
+
+
+def test_hosts_and_nccl_follow_the_lossless_profile(case):
+    plan, body = case
+    compute = plan.network("compute")
+    lossless = body["all"]["vars"]["gpuyard_lossless"]
+    assert lossless["data_tos"] == plan.lossless.data_dscp * 4 + 2
+    for server in plan.servers:
+        nccl = get_vars(body, server.name)["gpuyard_nccl"]
+        if not server.gpus:
+            assert nccl == {}
+            continue
+        assert nccl.get("NCCL_IB_TC") == (lossless["data_tos"] if compute.lossless else None)
+        adapters = [port.rdma for port in server.ports if port.network == "compute"]
+        assert nccl["NCCL_IB_HCA"] == "=" + ",".join(adapters)
+        assert nccl["NCCL_SOCKET_IFNAME"].startswith("=")
+
+
+def test_what_a_group_shares_stands_once(case):
+    _, body = case
+    shared = body["group_gpu"]["vars"]
+    assert {"gpuyard_model", "gpuyard_role", "gpuyard_nccl"} <= set(shared)
+    for name in body["group_gpu"]["hosts"]:
+        assert not set(shared) & set(body["_meta"]["hostvars"][name])
