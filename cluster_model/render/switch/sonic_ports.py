@@ -112,7 +112,7 @@ def _describe(scene: Scene, name: str) -> Row:
 def tabulate_vlans(switch: Switch) -> Config:
     """Return VLAN, VLAN_INTERFACE and VLAN_MEMBER, and the relay of DHCP; nothing where the switch has no VLAN.
 
-    The relay's servers stand in VLAN for images up to 202505 and in DHCPV4_RELAY for later ones, whose own relay also hears
+    The relay's servers stand in VLAN for older images and in DHCPV4_RELAY for later ones, whose own relay also hears
     answers on uplinks without addresses.
     """
     if not switch.vlans:
