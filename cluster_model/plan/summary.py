@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.networks import ComputeNetwork
@@ -71,37 +71,40 @@ def summarise_network(
         host_bandwidth_gbps=bandwidth["host_leaf"],
         leaf_spine_bandwidth_gbps=bandwidth["leaf_spine"],
         spine_core_bandwidth_gbps=bandwidth["spine_core"],
-        bisection_gbps=bisect(shape, own),
+        bisection_gbps=bisect(shape, own, {server.name for server in servers if server.role == "fabric-manager"}),
         pool=str(intent.pool) if shape.cut else "",
         slices=slices,
         where=shape.where,
     )
 
 
-def bisect(shape: FabricShape, switches: Sequence[Switch]) -> int:
+def bisect(shape: FabricShape, switches: Sequence[Switch], managers: Set[str]) -> int:
     """Return the bisection bandwidth, Gb/s one way: what the hosts of one half of the leafs can send to those of the other.
 
     A leaf passes min(host, uplink) bandwidth; a pod of a three-tier fabric passes min(its leafs, its spines' uplinks). Every
     leaf has the same links to every spine and every spine to every core of its group, so traffic divides evenly and no other
-    cut is narrower: tests prove it by max-flow. With one tier the halves are of the hosts of each leaf.
+    cut is narrower: tests prove it by max-flow. Halves are of pods, where there are two. Where leafs are not joined, or one is
+    alone, they are of the ports of each leaf. Fabric `managers` are no hosts.
     """
     total = 0
     for plane in range(1, shape.planes + 1):
         leafs = [s for s in switches if s.role == "leaf" and s.plane == plane]
-        hosts = [sum(p.speed_gbps for p in s.ports if p.use == "host") for s in leafs]
-        if shape.clos.tiers == 1:
-            total += sum(sum(p.speed_gbps for p in s.ports if p.use == "host") // 2 for s in leafs)
+        hosts = [[p.speed_gbps for p in s.ports if p.use == "host" and p.peer not in managers] for s in leafs]
+        if shape.clos.tiers == 1 or len(leafs) == 1:
+            total += sum(_narrower_half(speeds) for speeds in hosts)
             continue
-        passed = [min(h, sum(p.speed_gbps for p in s.ports if p.use == "fabric")) for s, h in zip(leafs, hosts, strict=True)]
+        up_gbps = [sum(p.speed_gbps for p in s.ports if p.use == "fabric") for s in leafs]
+        passed = [min(sum(speeds), up) for speeds, up in zip(hosts, up_gbps, strict=True)]
         pods: dict[int, int] = defaultdict(int)
         for leaf, gbps in zip(leafs, passed, strict=True):
             pods[leaf.pod] += gbps
-        if len(pods) < 2:
-            half = len(passed) // 2
-            total += min(sum(passed[:half]), sum(passed[half:]))
-            continue
-        spine_gbps = shape.clos.spines * shape.clos.spine_uplinks * shape.fabric_speed_gbps
-        through = [min(pods[pod], spine_gbps) for pod in sorted(pods)]
-        half = len(through) // 2
-        total += min(sum(through[:half]), sum(through[half:]))
+        if len(pods) > 1:
+            spine_gbps = shape.clos.spines * shape.clos.spine_uplinks * shape.fabric_speed_gbps
+            passed = [min(pods[pod], spine_gbps) for pod in sorted(pods)]
+        total += _narrower_half(passed)
     return total
+
+
+def _narrower_half(gbps: Sequence[int]) -> int:
+    half = len(gbps) // 2
+    return min(sum(gbps[:half]), sum(gbps[half:]))

@@ -1,0 +1,47 @@
+"""Laws that every plan of a random cluster obeys."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from invariants import check_all
+from strategies import catalogue, clusters, plan_of, read
+
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+LONG = settings(QUICK, max_examples=1500)
+
+
+def hold(document):
+    """Plan a document; a plan obeys every law, a refusal says what, where and how to go on."""
+    plan, findings = plan_of(document)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    assert (plan is None) == bool(errors)
+    for finding in findings:
+        assert all((finding.where, finding.summary, finding.expected, finding.actual, finding.fix)), finding
+        assert not finding.summary.endswith(".") and "None" not in finding.fix + finding.expected + finding.actual, finding
+    if plan is not None:
+        check_all(plan, read(document), catalogue())
+    return plan
+
+
+@given(clusters())
+@QUICK
+def test_a_plan_obeys_every_law_and_a_refusal_says_the_way_out(document):
+    hold(document)
+
+
+@given(clusters(small=True))
+@QUICK
+def test_a_plan_of_small_switches_obeys_every_law(document):
+    hold(document)
+
+
+@given(clusters(most=6))
+@settings(QUICK, max_examples=20)
+def test_the_same_intent_gives_the_same_plan(document):
+    assert plan_of(document) == plan_of(document)
+
+
+@pytest.mark.slow
+@given(clusters(most=60))
+@LONG
+def test_many_larger_plans_obey_every_law(document):
+    hold(document)
