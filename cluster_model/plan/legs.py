@@ -130,13 +130,16 @@ def _pieces(
             count, speed_gbps = map(int, mode.split("x"))
             if count == parts:
                 return [(ports[0], sub, parts, {speed_gbps}) for sub in range(parts)]
+    fix = "lower planes or leafs_per_rail, or choose a server whose NICs have the ports"
+    if len(ports) > parts:
+        fix = f"set planes or leafs_per_rail to {len(ports)}, or choose one port per rail under nics"
     ctx.report(
         "NET009",
         f"networks.compute.{key}",
-        f"a NIC of {ctx.servers[group].ref} cannot be divided over {parts} leafs",
-        expected=f"{parts} ports per rail, or a port that splits {parts} ways",
+        f"a NIC of {ctx.servers[group].ref} cannot be divided over {parts} {'leafs' if parts > 1 else 'leaf'}",
+        expected=f"{parts} ports per rail, or a port that splits {parts} ways" if parts > 1 else "1 port per rail",
         actual=f"{len(ports)} port{'s' if len(ports) > 1 else ''} per rail, splits {', '.join(ports[0].split) or 'none'}",
-        fix="lower planes or leafs_per_rail, or choose a server whose NICs have the ports",
+        fix=fix,
     )
     return None
 

@@ -50,6 +50,9 @@ class Wirer:
             return
         for unit in range(len(self.shape.units)):
             self._wire_unit(unit)
+        for leaf in self.wired.leafs.values():
+            if not leaf.modes:  # a leaf that none of its unit's servers needs
+                leaf.modes = self._leaf_layout(leaf, ()).modes
         if self.shape.clos.tiers > 1:
             self._wire_uplinks()
         if self.shape.clos.tiers > 2:
@@ -345,8 +348,6 @@ class Wirer:
         for spine in self.wired.spines.values():
             spine.modes = layout.modes
         for (plane, unit, index), leaf in self.wired.leafs.items():
-            if not leaf.modes:  # a leaf of a unit whose servers all need fewer leafs
-                leaf.modes = self._leaf_layout(leaf, ()).modes
             pod, position = unit // shape.units_per_pod, unit % shape.units_per_pod * shape.leafs_per_unit + index
             seats = self.ctx.layout(leaf.model, (), (speed, clos.uplinks)).up
             number = (plane * pow2(len(shape.units)) + self._position(unit)) * pow2(shape.leafs_per_unit) + index
