@@ -18,9 +18,11 @@ Item = TypeVar("Item")
 WIDTH = 1560.0
 MARGIN = 34.0
 LEFT = 190.0  # where boxes begin; words about a tier stand left of it
-RIGHT = WIDTH - MARGIN - 16
+RIGHT = WIDTH - MARGIN - 30
 MAX_LEAFS = 40
 MAX_UPPER = 24
+MAX_UNITS = 7
+UNIT_W = 150.0  # what a unit's words need, px
 SERVERS = 3  # drawn per unit: the first ones and the last
 BOX_H = 26.0
 MESH_H = {"compute": 150.0}
@@ -165,7 +167,8 @@ class _Panel:
         cables = self.network.cables.get(above, 0)
         if cables and (self.tiers["spine"] if role == "leaf" else self.tiers["core"]):
             self.words.append(Words(MARGIN + 14, y - self.mesh_h / 2 - 4, "muted t11", format_count(cables, "cable")))
-            each = sorted({self.pairs[pair] for pair in self.pairs if pair[0] in {switch.name for switch in switches}})
+            names = {switch.name for switch in switches}
+            each = sorted({count for (lower, _), count in self.pairs.items() if lower in names})
             per_pair = f"{each[0]}" if len(each) == 1 else f"{each[0]} to {each[-1]}" if each else ""
             speed = f"{self.network.fabric_speed_gbps}G, {per_pair} to a pair" if per_pair else ""
             self.words.append(Words(MARGIN + 14, y - self.mesh_h / 2 + 10, "muted t10", speed))
@@ -206,7 +209,9 @@ class _Panel:
     def _draw_units(self, units: list[list[Switch]], y: float) -> float:
         """Draw the leafs of the first units and the last, with their servers; return the bottom."""
         widest = max(len(unit) for unit in units)
-        shown, left_out = sample(units, max(1, MAX_LEAFS // widest)) if widest <= MAX_LEAFS else (units[:1], len(units) - 1)
+        shown, left_out = (
+            sample(units, max(1, min(MAX_UNITS, MAX_LEAFS // widest))) if widest <= MAX_LEAFS else (units[:1], len(units) - 1)
+        )
         slots = sum(min(len(unit), MAX_LEAFS) + 0.7 for unit in shown) - 0.7 + (3.2 if left_out else 0)
         step = min((RIGHT - LEFT) / slots, 74.0)
         x = LEFT + ((RIGHT - LEFT) - step * slots) / 2
@@ -247,7 +252,8 @@ class _Panel:
         """Draw the first servers of a unit and the last. Every port has a dot under its leaf, and a line to it."""
         shown, left_out = sample(servers, SERVERS)
         left, right = span
-        width = max(right - left, 150.0)
+        pitch = (right - left) * (1 + 0.7 / len(unit))
+        width = max(right - left, min(UNIT_W, pitch - 14))
         left = (left + right - width) / 2
         top = y
         for number, server in enumerate(shown):

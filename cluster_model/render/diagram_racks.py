@@ -89,7 +89,7 @@ class _Device:
 def lay_out_racks(plan: Plan) -> Racks:
     """Place every rack, or above MAX_RACKS one of each kind.
 
-    Racks are of a kind when they are as high, hold the same kinds and models at the same units, and draw the same.
+    Racks are of a kind when they are as high and hold as many devices of every model.
     """
     devices = _list_devices(plan)
     power = {entry.rack: entry for entry in plan.power}
@@ -102,7 +102,7 @@ def lay_out_racks(plan: Plan) -> Racks:
             groups = ", ".join(dict.fromkeys(rack.group for rack in racks))
             lines.append((f"Row {row}", f"{format_count(len(racks), 'rack')} · {groups}", [(rack, "") for rack in racks]))
     else:
-        lines = _sample(plan, devices, power)
+        lines = _sample(plan, devices)
     sampled = sum(len(racks) for _, _, racks in lines)
     step = RACK_W + GAP
     x, y, depth, right, placed = MARGIN, 116.0, 0.0, MARGIN + MIN_LINE * step, []
@@ -159,19 +159,17 @@ def _list_devices(plan: Plan) -> defaultdict[str, list[_Device]]:
     return devices
 
 
-def _sample(
-    plan: Plan, devices: dict[str, list[_Device]], power: dict[str, RackPower]
-) -> list[tuple[str, str, list[tuple[Rack, str]]]]:
+def _sample(plan: Plan, devices: dict[str, list[_Device]]) -> list[tuple[str, str, list[tuple[Rack, str]]]]:
     """Return one rack of each kind, the commonest first, with how many are like it."""
     kinds: defaultdict[object, list[Rack]] = defaultdict(list)
     for rack in plan.racks:
-        held = tuple(sorted((d.u, d.height_u, d.model, d.kind.css) for d in devices.get(rack.name, ())))
-        load = round(power[rack.name].load_w) if rack.name in power else 0
-        kinds[rack.group, rack.height_u, rack.blocked, held, load].append(rack)
+        held = tuple(sorted((device.model, device.kind.css) for device in devices.get(rack.name, ())))
+        kinds[rack.group, rack.height_u, rack.blocked, held].append(rack)
     chosen = sorted(kinds.values(), key=lambda racks: -len(racks))
-    kept = [(racks[0], f"{len(racks):,} like it" if len(racks) > 1 else "") for racks in chosen[: PER_LINE * 3]]
+    kept = [(racks[0], f"{len(racks):,} such" if len(racks) > 1 else "") for racks in chosen[: PER_LINE * 3]]
     rest = sum(len(racks) for racks in chosen[PER_LINE * 3 :])
-    note = f"one rack of each kind, the commonest first{f'; {rest:,} racks of rarer kinds are not drawn' if rest else ''}"
+    left_out = f"; {rest:,} racks of rarer kinds are not drawn" if rest else ""
+    note = f"each stands for the racks that hold as many of every model, the commonest first{left_out}"
     return [("Kinds of rack", note, kept)]
 
 
