@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
-from cluster_model.checks.wording import count_things
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.policy import Ceph
 
@@ -80,7 +79,7 @@ class TooFewDomains(Rule):
             if ceph and domains < pool.size:
                 yield self.finding(
                     pool.where,
-                    f"pool {pool.name} has {pool.text} and {count_things(domains, ceph.failure_domain)} to put them in",
+                    f"pool {pool.name} ({pool.text}) needs {pool.size} {ceph.failure_domain}s and has {domains}",
                     f"<= {domains} ({ceph.failure_domain}s with servers of {ceph.hosts})",
                     str(pool.size),
                     f"spread {ceph.hosts} over {pool.size} {ceph.failure_domain}s, or choose a smaller domain or pool size",
@@ -112,7 +111,7 @@ class NoSelfHeal(Rule):
             if ceph and domains == pool.size:
                 yield self.finding(
                     pool.where,
-                    f"pool {pool.name} has {pool.text} on {count_things(domains, ceph.failure_domain)}: none to heal into",
+                    f"pool {pool.name} ({pool.text}) uses all {domains} {ceph.failure_domain}s: a lost one is not rebuilt",
                     f">= {pool.size + 1} {ceph.failure_domain}s",
                     str(domains),
                     f"{_grow(ceph)}, or expect to run degraded until repair",

@@ -93,6 +93,12 @@ class Design:
         platform: Platform | None = self.catalogue.platforms.get(network.nos)
         return platform
 
+    def rack_path(self, rack: Rack, name: str) -> str:
+        """Return where a rack's limit was said: in its exception, or else in its group."""
+        exception = self.cluster.racks.exceptions.get(rack.name)
+        own = exception is not None and getattr(exception, name, None) is not None
+        return f"racks.exceptions.{rack.name}.{name}" if own else f"racks.groups.{rack.group}.{name}"
+
     def mtu_path(self, network: Network, name: str) -> str:
         """Return where an MTU was said: at the network, in the lossless profile, or nowhere, which points at the network."""
         if name in self.cluster.lossless.model_fields_set and getattr(self.intent(network.name), name, None) is None:

@@ -90,7 +90,7 @@ class EcnMissing(Rule):
             used = {network.host_speed_gbps} | ({network.fabric_speed_gbps} if network.tiers > 1 else set())
             for speed_gbps in sorted(used - known - {0}):
                 yield self.finding(
-                    "lossless.ecn",
+                    "lossless.ecn" if design.cluster.lossless.ecn else f"networks.{network.name}",
                     f"{network.name} has ports of {speed_gbps} Gb/s, for which {network.nos} has no ECN thresholds",
                     "an entry for each port speed",
                     ", ".join(f"{speed} Gb/s" for speed in sorted(known)) or "none",

@@ -10,7 +10,7 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import list_names, suggest
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.facts_csv import Kind
-from cluster_model.plan.model import Management, Server
+from cluster_model.plan.model import Management, Plan
 
 
 class UnknownDevice(Rule):
@@ -64,9 +64,9 @@ class UnknownDevice(Rule):
             if not strange:
                 continue
             block = design.catalogue.server(server.model)
-            ports = {port.name for port in block.network.ports} if block else set()
-            ports |= {port.infiniband_name for port in block.network.ports if port.infiniband_name} if block else set()
-            for port in sorted(strange - ports):
+            ports = [port.name for port in block.network.ports] if block else []
+            also = {port.infiniband_name for port in block.network.ports} if block else set()
+            for port in sorted(strange - {*ports, *also}):
                 if (server.model, port) not in reported:
                     reported.add((server.model, port))
                     yield self._at(
@@ -74,7 +74,7 @@ class UnknownDevice(Rule):
                         "servers",
                         row.line,
                         f"{server.model} has no port {port}",
-                        f"one of {list_names(sorted(ports), 12)}",
+                        f"one of {list_names(ports, 16)}",
                         f"{port}, first at {name}",
                         suggest(port, ports) or "correct the column or delete it",
                     )
@@ -104,39 +104,42 @@ class FactsMissing(Rule):
     id, severity, title = "FCT101", "info", "devices without facts"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        plan = design.plan
-        rows: dict[Kind, tuple[str, int, list[str]]] = {
-            "servers": ("servers", len(plan.servers), [server.name for server in plan.servers if _lacks_facts(server)]),
-            "switches": (
-                "switches",
-                len(plan.switches),
-                [s.name for s in plan.switches if not s.serial or _no_mac(s.management)],
-            ),
-            "pdus": ("PDUs", len(plan.pdus), [pdu.name for pdu in plan.pdus if not pdu.serial or _no_mac(pdu.management)]),
-        }
-        missing = {kind: row for kind, row in rows.items() if row[2]}
+        missing = {kind: counts for kind, counts in _missing(design.plan).items() if any(counts.values())}
+        totals = {"servers": len(design.plan.servers), "switches": len(design.plan.switches), "pdus": len(design.plan.pdus)}
         if missing and not design.facts.files:
             yield self.finding(
                 "facts",
                 "no facts yet: lines that need a serial number or a MAC are left out",
                 "a CSV for " + ", ".join(missing),
-                ", ".join(f"{len(names)} {things}" for things, _, names in missing.values()),
+                ", ".join(f"{totals[kind]} {kind}" for kind in missing),
                 "name the CSV files under facts when the vendor delivers",
             )
             return
-        for kind, (things, total, names) in missing.items():
+        for kind, counts in missing.items():
+            lacks = ", ".join(f"{count} lack {what}" for what, count in counts.items() if count)
             yield self.finding(
                 f"facts.{kind}",
-                f"{len(names)} of {total} {things} lack serial or MAC, so lines that need them are left out",
-                "a line per device with serial and MACs",
-                list_names(names),
-                f"fill the CSV of facts.{kind} when the vendor delivers",
+                f"of {totals[kind]} {kind} {lacks}, so lines that need them are left out",
+                "a line per device with all of them",
+                fix=f"fill the CSV of facts.{kind} when the vendor delivers",
             )
+
+
+def _missing(plan: Plan) -> dict[Kind, dict[str, int]]:
+    """Return how many devices of each kind lack what, under the names of the CSV's columns."""
+    return {
+        "servers": {
+            "serial": sum(not server.serial for server in plan.servers),
+            "bmc_mac": sum(_no_mac(server.bmc) for server in plan.servers),
+            "mac or guid of a port": sum(any(not p.mac and not p.guid for p in server.ports) for server in plan.servers),
+        },
+        "switches": {
+            "serial": sum(not switch.serial for switch in plan.switches),
+            "mgmt_mac": sum(_no_mac(switch.management) for switch in plan.switches),
+        },
+        "pdus": {"serial": sum(not pdu.serial for pdu in plan.pdus), "mac": sum(_no_mac(pdu.management) for pdu in plan.pdus)},
+    }
 
 
 def _no_mac(management: Management | None) -> bool:
     return management is not None and not management.mac
-
-
-def _lacks_facts(server: Server) -> bool:
-    return not server.serial or _no_mac(server.bmc) or any(not port.mac and not port.guid for port in server.ports)

@@ -102,8 +102,10 @@ class Oversubscription(Rule):
         for network in design.plan.networks:
             allowed = network.oversubscription_allowed  # the plan's figure has three decimals
             if network.tiers > 1 and network.oversubscription > allowed + 0.0005:
+                intent = design.intent(network.name)
+                by_hand = intent is not None and "uplinks" in intent.model_fields_set
                 yield self.finding(
-                    f"networks.{network.name}.oversubscription",
+                    f"networks.{network.name}.{'uplinks' if by_hand else 'oversubscription'}",
                     f"a full {network.name} leaf is oversubscribed {network.oversubscription:.2f} to 1",
                     f"<= {allowed:g} to 1",
                     f"{network.oversubscription:.2f} to 1: {network.hosts_per_leaf} ports of {network.host_speed_gbps} Gb/s on "
@@ -172,12 +174,13 @@ class OobVlanIds(Rule):
         owners: dict[int, str] = {}
         for name, vlan in (("bmc", vlans.bmc), ("switch", vlans.switch), ("host", vlans.host)):
             if vlan in owners:
+                where = name if name in vlans.model_fields_set else owners[vlan]
                 yield self.finding(
-                    f"networks.oob.vlans.{name}",
+                    f"networks.oob.vlans.{where}",
                     f"VLAN {vlan} is both the {owners[vlan]} and the {name} segment",
                     "three different ids",
                     f"{vlan} twice",
-                    f"give {name} another id",
+                    f"set networks.oob.vlans.{where} to another id",
                 )
             owners.setdefault(vlan, name)
 
@@ -189,7 +192,7 @@ class LidsExhausted(Rule):
     """Keep an InfiniBand subnet within its unicast LIDs.
 
     What it checks:
-        Host ports and switches of each InfiniBand plane, one LID each, against 49,151.
+        Planned host ports and switches of each InfiniBand plane, one LID each, against 49,151.
 
     Why it matters:
         The subnet manager gives out 16-bit addresses. Ports beyond the last one never become active, whatever the switches'
@@ -206,19 +209,23 @@ class LidsExhausted(Rule):
     id, title = "NET017", "more ports than an InfiniBand subnet can address"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        names = {network.name for network in design.plan.networks if network.technology == "infiniband"}
-        if not names:
-            return
-        lids = Counter((switch.network, switch.plane) for switch in design.plan.switches if switch.network in names)
-        lids.update(
-            (port.network, port.plane) for server in design.plan.servers for port in server.ports if port.network in names
-        )
-        for (network, plane), count in lids.items():
-            if count > UNICAST_LIDS:
+        for network in design.plan.networks:
+            if network.technology != "infiniband":
+                continue
+            ports = 0
+            for group, servers in design.servers_of.items():
+                each = Counter(port.plane for port in servers[0].ports if port.network == network.name)
+                intent = design.cluster.servers.get(group)
+                count = (intent.planned or intent.count) if intent else len(servers)
+                ports += max(each.values(), default=0) * count
+            leafs = network.planned_units * network.leafs_per_unit
+            switches = leafs + network.spines_per_pod * network.pods + network.core_groups * network.cores_per_group
+            if ports + switches > UNICAST_LIDS:
+                plane = " per plane" if network.planes > 1 else ""
                 yield self.finding(
-                    f"networks.{network}",
-                    f"plane {plane} of {network} needs {count:,} LIDs",
+                    f"networks.{network.name}",
+                    f"{network.name} needs {ports + switches:,} LIDs{plane} at its planned size",
                     f"<= {UNICAST_LIDS:,} (unicast LIDs of one InfiniBand subnet)",
-                    f"{count:,}: one per host port and switch",
-                    "split the network into more planes, or use technology roce",
+                    f"{ports:,} host ports and {switches:,} switches",
+                    "split the network into more planes, plan fewer servers, or use technology roce",
                 )

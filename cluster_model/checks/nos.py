@@ -60,10 +60,10 @@ class LosslessFeatures(Rule):
             if platform and (missing := _missing(platform, "pfc", "ecn", "pfc_watchdog")):
                 yield self.finding(
                     f"networks.{network.name}.nos",
-                    f"{network.name} carries RoCE, and {platform.name} has no {' or '.join(missing)}",
+                    f"{network.name} carries RoCE, and {platform.name} lacks {', '.join(missing)}",
                     "a NOS with pfc, ecn and pfc_watchdog",
-                    f"{network.nos} lacks {', '.join(missing)}",
-                    "choose another nos (`gpuyard catalogue` lists features), or technology tcp",
+                    network.nos,
+                    "choose another nos" + (", or technology tcp" if network.name == "storage" else ""),
                 )
 
 

@@ -39,16 +39,15 @@ def _cases(design: Design, broken: Callable[[Rack, RackPower], bool], badness: C
         yield Case(*worst, [rack.name for rack, _ in racks])
 
 
-def _path(design: Design, rack: Rack, name: str) -> str:
-    """Return where a rack's limit was said: in its exception, or else in its group."""
-    exception = design.cluster.racks.exceptions.get(rack.name)
-    own = exception is not None and getattr(exception, name, None) is not None
-    return f"racks.exceptions.{rack.name}.{name}" if own else f"racks.groups.{rack.group}.{name}"
-
-
 def _reason(power: RackPower) -> str:
     over = power.feed_lost_load_w > power.feed_limit_w
     return "since the other feeds carry too much" if over else "since too few power supplies are left in the servers"
+
+
+def _wanted(power: RackPower) -> str:
+    if power.feed_lost_load_w > power.feed_limit_w:
+        return f"<= {format_kw(power.feed_limit_w)} per remaining feed"
+    return "power supplies for full load on the remaining feeds"
 
 
 def _over_rack(power: RackPower) -> bool:
@@ -84,7 +83,7 @@ class RackOverloaded(Rule):
             else:
                 field, load_w, limit_w, what = "feed_kw", power.feed_load_w, power.feed_limit_w, "the fullest feed"
             yield self.finding(
-                _path(design, case.rack, field),
+                design.rack_path(case.rack, field),
                 f"{case.which}: {format_kw(load_w)} where {format_kw(limit_w)} is allowed, and no GPU power cap makes it fit",
                 f"<= {format_kw(limit_w)} ({what})",
                 f"{format_kw(load_w)} in {list_names(case.names)}",
@@ -118,7 +117,7 @@ class RackNeedsCap(Rule):
             field = "power_kw" if _over_rack(power) else "feed_kw"
             load_w, limit_w = (power.load_w, power.limit_w) if _over_rack(power) else (power.feed_load_w, power.feed_limit_w)
             yield self.finding(
-                _path(design, case.rack, field),
+                design.rack_path(case.rack, field),
                 f"{case.which}: GPUs are capped at {power.gpu_cap_w} W at all times",
                 f"<= {format_kw(limit_w)} without a cap",
                 f"{format_kw(load_w)} in {list_names(case.names)}",
@@ -151,17 +150,20 @@ class FeedLossCap(Rule):
             return
         cases = _cases(
             design,
-            lambda rack, power: rack.feeds > 1 and power.fits_feed_lost and power.gpu_cap_feed_lost_w > 0,
+            lambda rack, power: rack.feeds > 1 and power.fits_feed_lost and power.gpu_cap_feed_lost_w not in {0, power.gpu_cap_w},
             lambda power: -power.gpu_cap_feed_lost_w,
         )
         for case in cases:
             power = case.power
+            feeds = power.feed_lost_load_w > power.feed_limit_w
             yield self.finding(
-                _path(design, case.rack, "feed_kw"),
+                design.rack_path(case.rack, "feed_kw" if feeds else "feeds"),
                 f"{case.which}: with a feed lost the GPUs must go down to {power.gpu_cap_feed_lost_w} W, {_reason(power)}",
-                f"<= {format_kw(power.feed_limit_w)} per remaining feed, and enough power supplies left",
-                f"{format_kw(power.feed_lost_load_w)} uncapped on the fullest feed of {list_names(case.names)}",
-                "accept it, lower per_rack, add a feed, or set gpu.power.on_feed_loss to always-cap",
+                _wanted(power),
+                f"{format_kw(power.feed_lost_load_w)} uncapped on the fullest feed of {list_names(case.names)}"
+                if feeds
+                else f"{case.rack.feeds} feeds in {list_names(case.names)}",
+                f"accept it, {'lower per_rack, ' if feeds else ''}add a feed, or set gpu.power.on_feed_loss to always-cap",
             )
 
 
@@ -188,16 +190,18 @@ class FeedLossFails(Rule):
         if design.cluster.gpu.power.on_feed_loss == "shed":
             return
         cases = _cases(
-            design, lambda rack, power: rack.feeds > 1 and not power.fits_feed_lost, lambda power: power.feed_lost_load_w
+            design,
+            lambda rack, power: rack.feeds > 1 and power.fits and not power.fits_feed_lost,
+            lambda power: power.feed_lost_load_w,
         )
         for case in cases:
             power = case.power
             yield self.finding(
-                _path(design, case.rack, "feed_kw"),
+                design.rack_path(case.rack, "feed_kw"),
                 f"{case.which}: lost with a feed, {_reason(power)}, and no GPU power cap makes it fit",
-                f"<= {format_kw(power.feed_limit_w)} per remaining feed, and enough power supplies left",
+                _wanted(power),
                 f"{format_kw(power.feed_lost_load_w)} on the fullest feed of {list_names(case.names)}",
-                "lower per_rack, raise feed_kw, add a feed, or set gpu.power.on_feed_loss to shed",
+                "put fewer devices into a rack, raise feed_kw, add a feed, or set gpu.power.on_feed_loss to shed",
             )
 
 
@@ -224,7 +228,7 @@ class FeedLossSheds(Rule):
             return
         cases = _cases(
             design,
-            lambda rack, power: rack.feeds > 1 and power.feed_lost_load_w > power.feed_limit_w,
+            lambda rack, power: rack.feeds > 1 and power.fits and power.feed_lost_load_w > power.feed_limit_w,
             lambda power: power.feed_lost_load_w,
         )
         for case in cases:

@@ -15,8 +15,6 @@ from cluster_model.plan.model import Server
 
 def _crowded_rack(members: Sequence[Server]) -> tuple[str, int] | None:
     """Return the rack whose loss leaves no majority, with its members; None where there is none."""
-    if len(members) < 2:
-        return None
     rack, count = Counter(member.rack for member in members).most_common(1)[0]
     return (rack, count) if len(members) - count <= len(members) // 2 else None
 
@@ -54,13 +52,18 @@ class MonitorsEven(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph = design.cluster.ceph
         if ceph and (ceph.monitor_count % 2 == 0 or ceph.monitor_count < 3):
-            why = "an even number survives no more than one less" if ceph.monitor_count > 1 else "its loss stops Ceph"
+            count = ceph.monitor_count
+            why = (
+                f"{count} monitors survive no more failures than {count - 1}"
+                if count > 1
+                else "the loss of the one monitor stops Ceph"
+            )
             yield self.finding(
                 "ceph.monitor_count",
-                f"{count_things(ceph.monitor_count, 'monitor')}: {why}",
+                why,
                 "3, 5 or 7",
                 str(ceph.monitor_count),
-                f"set monitor_count to {max(3, ceph.monitor_count + 1)}",
+                "set monitor_count to 3 or 5",
             )
 
 
@@ -117,7 +120,7 @@ class MonitorsCrowded(Rule):
         ceph = design.cluster.ceph
         where, hosts = _monitors(design)
         members = hosts[: ceph.monitor_count] if ceph else []
-        if crowded := _crowded_rack(members):
+        if len(members) > 2 and (crowded := _crowded_rack(members)):
             yield self.finding(
                 where,
                 f"{crowded[1]} of {len(members)} monitors stand in {crowded[0]}: its loss stops Ceph",

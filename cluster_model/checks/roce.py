@@ -36,7 +36,7 @@ class PfcPriorities(Rule):
         if design.lossless and profile.pfc_priorities != (profile.priority,):
             yield self.finding(
                 "lossless.pfc_priorities",
-                f"PFC runs on {_say(profile.pfc_priorities)}, RoCE data on priority {profile.priority}",
+                f"PFC runs on {_say(profile.pfc_priorities)} and RoCE data on {profile.priority}",
                 f"[{profile.priority}]",
                 f"[{', '.join(str(priority) for priority in profile.pfc_priorities)}]",
                 "delete pfc_priorities; it follows priority",

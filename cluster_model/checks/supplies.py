@@ -134,16 +134,16 @@ class PduTooSmall(Rule):
     id, title = "PWR008", "feed above what its PDU carries"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        small: dict[tuple[str, str, float], list[str]] = defaultdict(list)
+        small: dict[tuple[str, str, float], list[str]] = defaultdict(list)  # by intent path, model, watts
         for rack in design.plan.racks:
             pdu = design.catalogue.pdu(rack.pdu) if rack.pdu else None
             if pdu and rack.feed_w > pdu.capacity_w:
-                small[rack.where, rack.pdu, rack.feed_w].append(rack.name)
+                small[design.rack_path(rack, "feed_kw"), rack.pdu, rack.feed_w].append(rack.name)
         for (where, model, feed_w), names in small.items():
             pdu = design.catalogue.pdu(model)
             if pdu:
                 yield self.finding(
-                    f"{where}.feed_kw",
+                    where,
                     f"feeds of {format_kw(feed_w)} on a PDU of {format_kw(pdu.capacity_w)}",
                     f"<= {format_kw(pdu.capacity_w)} ({model})",
                     f"{format_kw(feed_w)} in {list_names(names)}",

@@ -29,11 +29,14 @@ BY_RACK = intent("ceph.failure_domain", "rack")
 
 FIRES = {
     "CEP001": {
-        "hosts": (_pool(erasure="4+2"), "pool data has erasure 4+2 and 4 hosts"),
-        "racks": (chain(BY_RACK, _pool(replicas=4)), "4 replicas and 3 racks"),
-        "rows": (chain(intent("ceph.failure_domain", "row"), _pool(replicas=2)), "2 replicas and 1 row"),
+        "hosts": (_pool(erasure="4+2"), "pool data (erasure 4+2) needs 6 hosts and has 4"),
+        "racks": (chain(BY_RACK, _pool(replicas=4)), "needs 4 racks and has 3"),
+        "rows": (chain(intent("ceph.failure_domain", "row"), _pool(replicas=2)), "needs 2 rows and has 1"),
     },
-    "CEP002": {"racks": (BY_RACK, "3 replicas on 3 racks"), "hosts": (_pool(erasure="2+2"), "erasure 2+2 on 4 hosts")},
+    "CEP002": {
+        "racks": (BY_RACK, "pool data (3 replicas) uses all 3 racks"),
+        "hosts": (_pool(erasure="2+2"), "uses all 4 hosts"),
+    },
     "CEP003": {"one": (_pool(replicas=1), "keeps one copy"), "two": (_pool(replicas=2), "keeps two copies")},
     "CEP004": {"m 0": (_pool(erasure="3+0"), "3+0"), "k 1": (_pool(erasure="1+2"), "1+2")},
     "CEP005": {"m 1": (_pool(erasure="2+1"), "stops when one host is away")},
@@ -50,8 +53,8 @@ FIRES = {
     },
     "CEP008": {"no drives": (items("servers", "storage", model="test/diskless"), "no data drives")},
     "CEP009": {
-        "even": (intent("ceph.monitor_count", 4), "survives no more than one less"),
-        "one": (intent("ceph.monitor_count", 1), "its loss stops Ceph"),
+        "even": (intent("ceph.monitor_count", 4), "4 monitors survive no more failures than 3"),
+        "one": (intent("ceph.monitor_count", 1), "the loss of the one monitor stops Ceph"),
     },
     "CEP010": {
         "control": (intent("ceph.monitor_count", 5), "5 monitors for 3 hosts"),
@@ -78,11 +81,11 @@ FIRES = {
     },
     "FCT101": {
         "no files": (items("servers", "gpu", serial=""), "no facts yet"),
-        "one kind": (chain(items("servers", "gpu", serial=""), facts(files=FILES)), "2 of 9 servers lack serial or MAC"),
+        "one kind": (chain(items("servers", "gpu", serial=""), facts(files=FILES)), "of 9 servers 2 lack serial"),
     },
     "GRW002": {
-        "units": (networks("compute", planned_units=3), "compute 2 units more and 0 of 4"),
-        "ports": (networks("compute", hosts_per_leaf=4), "compute 0 units more and 4 of 8"),
+        "units": (networks("compute", planned_units=3), "compute 2 more units and 0 free ports"),
+        "ports": (networks("compute", hosts_per_leaf=4), "compute 0 more units and 4 free ports"),
     },
 }
 

@@ -18,15 +18,9 @@ def _cable_two_rails(design):
     return plan(cables=cables)(design)
 
 
-def _many_ports(count):
-    """Give every switch of an InfiniBand compute network `count` siblings by name."""
-
-    def change(design):
-        leaf = design.plan.switches[0]
-        more = tuple(replace(leaf, name=f"x{number}") for number in range(count))
-        return networks("compute", technology="infiniband")(plan(switches=design.plan.switches + more)(design))
-
-    return change
+def _infiniband(planned):
+    """Make InfiniBand of compute, with two ports of each of `planned` GPU servers, four leafs and spines."""
+    return chain(networks("compute", technology="infiniband"), intent("servers.gpu.planned", planned))
 
 
 def _third_uplink(design):
@@ -57,7 +51,7 @@ FIRES = {
     "NET014": {"splitter": (_cable_two_rails, "1 server with two rails on one compute cable")},
     "NET015": {"three links": (_third_uplink, "1 switch of compute with uplinks that are not dealt evenly")},
     "NET016": {"same id twice": (intent("networks.oob.vlans", {"bmc": 12, "switch": 12, "host": 13}), "VLAN 12 is both")},
-    "NET017": {"too many": (_many_ports(0xBFFF), "LIDs")},
+    "NET017": {"too many": (_infiniband(24_574), "compute needs 49,152 LIDs")},
     "ROC001": {
         "two": (lossless(pfc_priorities=(3, 4)), "PFC runs on priorities 3, 4"),
         "none": (lossless(pfc_priorities=()), "PFC runs on no priority"),
@@ -87,7 +81,7 @@ FIRES = {
     # 100 MiB are 104,858 kB: one ninth is 11,651 kB, the share of 400 in 25,600 Gb/s is 1,639 kB
     "ROC011": {"above one ninth": (lossless(ecn={"testos": ((400, 150, 11_652, 100),)}), "already pauses")},
     "ROC012": {"above the share": (lossless(ecn={"testos": ((400, 1640, 5000, 100),)}), "above a port's share")},
-    "NOS002": {"no pfc": (platform(lacks=("pfc", "pfc_watchdog")), "has no pfc or pfc_watchdog")},
+    "NOS002": {"no pfc": (platform(lacks=("pfc", "pfc_watchdog")), "lacks pfc, pfc_watchdog")},
     "NOS003": {"unnumbered": (platform(lacks=("bgp_unnumbered",)), "no bgp_unnumbered")},
     "NOS004": {"relay": (platform(lacks=("dhcp_relay",)), "no dhcp_relay")},
     "NOS005": {"split": (chain(items("switches", "compute", modes=SPLIT), platform(lacks=("breakout",))), "2x200")},
@@ -143,10 +137,7 @@ SILENT = {
     "NET014": {"one rail each": items("cables", "gpu-001", medium="splitter")},
     "NET015": {"all to one": ports("switches", "compute-leaf-01", "p", peer="compute-spine-02")},
     "NET016": {"three ids": intent("networks.oob.vlans", {"bmc": 21, "switch": 22, "host": 23})},
-    "NET017": {
-        "Ethernet": lambda design: networks("compute", technology="roce")(_many_ports(0xBFFF)(design)),
-        "few": _many_ports(9),
-    },
+    "NET017": {"just enough": _infiniband(24_573), "Ethernet": intent("servers.gpu.planned", 40_000)},
     "ROC001": {"other priority": lossless(priority=4, pfc_priorities=(4,))},
     "ROC002": {"5": lossless(priority=5)},
     "ROC003": {"7": lossless(cnp_priority=7)},
