@@ -14,6 +14,15 @@ def _parts(cluster: str, *names: str) -> list:
     return [(factory.plan(cluster).switch(name), factory.file(cluster, name, "frr.conf")) for name in names]
 
 
+def _own(leaf: Router) -> set[str]:
+    return {*leaf.switch.originates, f"{leaf.switch.loopback.partition('/')[0]}/32"}
+
+
+def _hops(router: Router, prefix: str) -> int:
+    routes = router.show(f"ip route {prefix}").get(prefix, [])
+    return sum(len(route["nexthops"]) for route in routes if route.get("selected"))
+
+
 @pytest.mark.parametrize("cluster", ["lab", "turned"], ids=["unnumbered", "numbered"])
 def test_leafs_reach_each_other_and_carry_no_transit(cluster: str) -> None:
     require_frr(daemons=True)
@@ -24,19 +33,15 @@ def test_leafs_reach_each_other_and_carry_no_transit(cluster: str) -> None:
         for router in (*spines, *leafs):
             wait_for(lambda router=router: router.established() == 2 * len(links), f"the sessions of {router.switch.name}")
         for near, far in (leafs, leafs[::-1]):
-            expected = {*far.switch.originates, f"{far.switch.loopback.partition('/')[0]}/32"}
             assert far.switch.originates
-            wait_for(lambda near=near, expected=expected: expected <= near.routes(), f"the routes of {near.switch.name}")
-            for prefix in far.switch.originates:
-
-                def hops(prefix: str = prefix, near: Router = near) -> int:
-                    return len(near.show(f"ip route {prefix}")[prefix][0]["nexthops"])
-
-                wait_for(lambda hops=hops: hops() == 2 * len(links), f"{prefix} over every link to both spines")
-            own = {*near.switch.originates, f"{near.switch.loopback.partition('/')[0]}/32"}
-            for port in near.switch.ports:
+            for prefix in _own(far):
+                wait_for(lambda near=near, prefix=prefix: _hops(near, prefix) == 2 * len(links), f"{prefix} over every uplink")
+        for leaf in leafs:
+            for port in leaf.switch.ports:
                 if port.peer in names[:2]:
-                    assert near.advertised(port.peer_address or port.name) == own
+                    peer = port.peer_address or port.name
+                    wait_for(lambda leaf=leaf, peer=peer: _own(leaf) <= leaf.advertised(peer), f"{leaf.switch.name} to speak")
+                    assert leaf.advertised(peer) == _own(leaf), "what it heard from one spine it does not tell another"
 
 
 def test_a_dead_host_takes_its_service_address_along() -> None:
