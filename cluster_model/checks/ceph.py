@@ -46,7 +46,7 @@ def _domains(design: Design) -> Counter[str]:
     ceph = design.cluster.ceph
     if ceph is None:
         return Counter()
-    hosts = design.servers_of[ceph.hosts]
+    hosts = design.group(ceph.hosts)
     if ceph.failure_domain == "host":
         return Counter(host.name for host in hosts)
     if ceph.failure_domain == "rack":
@@ -308,7 +308,7 @@ class NoDrives(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph = design.cluster.ceph
-        hosts = design.servers_of[ceph.hosts] if ceph else []
+        hosts = design.group(ceph.hosts) if ceph else []
         block = design.catalogue.server(hosts[0].model) if hosts else None
         if ceph and block and not block.drives:
             yield self.finding(

@@ -50,19 +50,19 @@ class Design:
 
     @cached_property
     def switches_of(self) -> dict[str, list[Switch]]:
-        """Switches by network, in plan order; a network without any gives an empty list."""
+        """Switches by network, in plan order."""
         table: dict[str, list[Switch]] = defaultdict(list)
         for switch in self.plan.switches:
             table[switch.network].append(switch)
-        return table
+        return dict(table)
 
     @cached_property
     def servers_of(self) -> dict[str, list[Server]]:
-        """Servers by group, in plan order; an unknown group gives an empty list."""
+        """Servers by group, in plan order."""
         table: dict[str, list[Server]] = defaultdict(list)
         for server in self.plan.servers:
             table[server.group].append(server)
-        return table
+        return dict(table)
 
     @cached_property
     def ports(self) -> dict[tuple[str, str], ServerPort | SwitchPort]:
@@ -82,6 +82,10 @@ class Design:
     def lossless(self) -> tuple[Network, ...]:
         """Networks that carry RoCE."""
         return tuple(network for network in self.plan.networks if network.lossless)
+
+    def group(self, name: str) -> list[Server]:
+        """Return the servers of a group; none where it has none."""
+        return self.servers_of.get(name, [])
 
     def intent(self, network: str) -> Fabric | None:
         """Return what the intent says of a network."""

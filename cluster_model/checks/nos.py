@@ -164,7 +164,7 @@ class BreakoutFeature(Rule):
 
 
 def _split_speed(design: Design, network: Network) -> str:
-    for switch in design.switches_of[network.name]:
+    for switch in design.switches_of.get(network.name, []):
         cabled = {port.cage for port in switch.ports}
         for mode in switch.modes:
             if mode.count > 1 and not mode.native and mode.cage in cabled:

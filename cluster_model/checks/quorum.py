@@ -25,9 +25,9 @@ def _monitors(design: Design) -> tuple[str, list[Server]]:
     if ceph is None:
         return "", []
     if ceph.monitors:
-        return "ceph.monitors", design.servers_of[ceph.monitors]
+        return "ceph.monitors", design.group(ceph.monitors)
     control = [server for server in design.plan.servers if server.role == "control"]
-    return "ceph.monitor_count", control or design.servers_of[ceph.hosts]
+    return "ceph.monitor_count", control or design.group(ceph.hosts)
 
 
 class MonitorsEven(Rule):
@@ -151,7 +151,7 @@ class ControlPlaneCount(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         kubernetes = design.cluster.kubernetes
-        count = len(design.servers_of[kubernetes.control]) if kubernetes else 0
+        count = len(design.group(kubernetes.control)) if kubernetes else 0
         if kubernetes and count and (count % 2 == 0 or count < 3):
             survived = count_things((count - 1) // 2, "failure") if count > 2 else "no failure"
             yield self.finding(
@@ -183,7 +183,7 @@ class ControlPlaneCrowded(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         kubernetes = design.cluster.kubernetes
-        members = design.servers_of[kubernetes.control] if kubernetes else []
+        members = design.group(kubernetes.control) if kubernetes else []
         crowded = _crowded_rack(members) if len(members) > 2 else None
         if kubernetes and crowded:
             yield self.finding(
