@@ -98,9 +98,9 @@ def lay_out_racks(plan: Plan) -> Racks:
         feeds[pdu.rack] += 1
     lines: list[tuple[str, str, list[tuple[Rack, str]]]] = []
     if len(plan.racks) <= MAX_RACKS:
-        for row, racks in _by_row(plan.racks).items():
-            groups = ", ".join(dict.fromkeys(rack.group for rack in racks))
-            lines.append((f"Row {row}", f"{format_count(len(racks), 'rack')} · {groups}", [(rack, "") for rack in racks]))
+        for row, members in _by_row(plan.racks).items():
+            groups = ", ".join(dict.fromkeys(rack.group for rack in members))
+            lines.append((f"Row {row}", f"{format_count(len(members), 'rack')} · {groups}", [(rack, "") for rack in members]))
     else:
         lines = _sample(plan, devices)
     sampled = sum(len(racks) for _, _, racks in lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -94,7 +94,7 @@ def _list_tables(plan: Plan) -> Iterator[Table]:
     yield _table("Bill of materials", ("kind", "item", "length, m", "count"), bom, {2, 3}, "cabling/bom.csv")
 
 
-def _table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]], numeric: set[int], where: str = "") -> Table:
+def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], numeric: set[int], where: str = "") -> Table:
     left_out = len(rows) - MAX_ROWS
     more = f"{left_out:,} more in {where}" if left_out > 0 else ""
     return Table(title, columns, tuple(rows[:MAX_ROWS]), frozenset(numeric), more)

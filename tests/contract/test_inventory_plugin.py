@@ -173,7 +173,7 @@ def test_values_are_data_and_never_templates(place):
     assert "42" not in out
 
 
-def test_the_collection_builds_and_carries_the_plugin(tmp_path):
+def test_the_collection_builds_and_its_plugin_works(tmp_path, place):
     source = tmp_path / "source"
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False).stdout.decode().split("\0")
     if not any(tracked):
@@ -193,3 +193,12 @@ def test_the_collection_builds_and_carries_the_plugin(tmp_path):
     assert {"plugins/inventory/gpuyard.py", "meta/runtime.yml", "README.md", "LICENSE"} <= names
     wanted = {"MANIFEST.json", "FILES.json", "README.md", "LICENSE", "CHANGELOG.md", "plugins", "roles", "playbooks", "meta"}
     assert {name.split("/")[0] for name in names} <= wanted, "galaxy.yml must ignore what is no part of a collection"
+    code, out, said = run(
+        ["ansible-galaxy", "collection", "install", "--offline", str(archive), "-p", str(tmp_path / "collections")], tmp_path
+    )
+    assert code == 0, out + said
+    render(place)
+    settings = {"ANSIBLE_COLLECTIONS_PATH": str(tmp_path / "collections"), "ANSIBLE_CONFIG": str(tmp_path / "none.cfg")}
+    code, out, said = list_inventory(place, ANSIBLE_INVENTORY_ENABLED="gpuyard.cluster.gpuyard", **settings)
+    assert code == 0, said
+    assert "gpu-001" in out
