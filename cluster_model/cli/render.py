@@ -56,7 +56,7 @@ def command(
     except WriteError as error:
         raise click.ClickException(str(error)) from None
     _report(target, done, check, form)
-    missing = list_unrendered(opened.plan, opened.catalogue) if families is None or "switches" in families else {}
+    missing = list_unrendered(opened.plan) if families is None or "switches" in families else {}
     if missing and form == "text":
         parts = [f"{count} {nos or 'infiniband'}" for nos, count in sorted(missing.items())]
         click.echo(f"note: no configuration files yet for {', '.join(parts)} switches: their templates come later", err=True)

@@ -61,7 +61,7 @@ def _list_figures(plan: Plan) -> Iterator[tuple[str, str, str]]:
 
 def _list_tables(plan: Plan) -> Iterator[Table]:
     networks = [_describe_network(network) for network in plan.networks]
-    columns = (
+    columns: tuple[str, ...] = (
         "network",
         "technology",
         "design",

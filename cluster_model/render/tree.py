@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from cluster_model.render.inventory import render_inventory
 from cluster_model.render.manifest import MANIFEST, build_manifest, family_of
 from cluster_model.render.page import render_page
 from cluster_model.render.plan_json import render_plan_json
-from cluster_model.render.switch import render_switches
+from cluster_model.render.switch import has_templates, render_switches
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +104,6 @@ def render_tree(
     return files
 
 
-def list_unrendered(plan: Plan, catalogue: Catalogue) -> dict[str, int]:
+def list_unrendered(plan: Plan) -> dict[str, int]:
     """Return how many switches get no configuration files, by network operating system ("" for InfiniBand)."""
-    counts: dict[str, int] = {}
-    for switch in plan.switches:
-        platform = catalogue.platforms.get(switch.nos)
-        if platform is None or not platform.rendered:
-            counts[switch.nos] = counts.get(switch.nos, 0) + 1
-    return counts
+    return dict(Counter(switch.nos for switch in plan.switches if not has_templates(switch.nos)))

@@ -129,7 +129,7 @@ def test_the_page_escapes_findings():
 
 
 def test_only_rendered_dialects_have_files(case):
-    _, plan, catalogue, files = case
-    left_out = list_unrendered(plan, catalogue)
+    _, plan, _, files = case
+    left_out = list_unrendered(plan)
     with_files = {path.split("/")[1] for path in files if path.startswith("switches/")}
     assert with_files == {switch.name for switch in plan.switches if switch.nos not in left_out}
