@@ -35,6 +35,15 @@ class PoolTooSmall(Exception):  # noqa: N818 - carries what the finding needs, n
         self.role, self.needed = role, needed
 
 
+def advise_wider(pool: IPv4Network, needed: int) -> str:
+    """Return what to do about a pool that is too small: a prefix to give, where a private one is as large (RFC 1918)."""
+    if needed < 8:
+        return "plan fewer and larger units, or leave links between switches unnumbered: no private prefix is that large"
+    wider = pool.supernet(new_prefix=needed)
+    example = f", e.g. {wider}" if wider.is_private else ""
+    return f"give it a /{needed}{example}, clear of the other pools"
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
     """A pool of a routed fabric, cut. Sizes are counts of addresses, all powers of two.
@@ -162,4 +171,4 @@ def host_address(address: int) -> tuple[str, str, str]:
     return f"{gateway}/31", f"{text(address + 1)}/31", gateway
 
 
-__all__ = ["Cut", "IPv4Address", "PoolTooSmall", "cut_pool", "host_address", "pow2", "prefix", "text"]
+__all__ = ["Cut", "IPv4Address", "PoolTooSmall", "advise_wider", "cut_pool", "host_address", "pow2", "prefix", "text"]

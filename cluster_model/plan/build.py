@@ -15,6 +15,7 @@ from cluster_model.names import DeviceName, format_name, natural_key
 from cluster_model.plan.context import Context, resolve_server
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft
 from cluster_model.plan.fabric import FabricShape, resolve_models, role_of, shape_fabric
+from cluster_model.plan.legs import check_nics
 from cluster_model.plan.lossless import plan_lossless
 from cluster_model.plan.media import Cabler
 from cluster_model.plan.model import BomLine, Network, Plan, RackPower, Site
@@ -43,6 +44,7 @@ def build_plan(
         model = resolve_server(ctx, group.model, f"servers.{name}.model")
         if model is not None:
             ctx.servers[name] = model
+            check_nics(ctx, name)
     oob = cluster.networks.oob
     oob_models = resolve_models(ctx, oob, "networks.oob", oob.nos or "sonic", "ethernet")
     for name, racks in cluster.racks.groups.items():

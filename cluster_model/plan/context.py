@@ -69,8 +69,10 @@ class Context:
         fix: str = "",
         severity: Severity = "error",
     ) -> None:
-        """Add a finding."""
-        self.findings.append(Diagnostic(rule, severity, where, summary, expected, actual, fix))
+        """Add a finding, unless it is there already: tiers may share a fault."""
+        finding = Diagnostic(rule, severity, where, summary, expected, actual, fix)
+        if finding not in self.findings:
+            self.findings.append(finding)
 
     def failed(self) -> bool:
         """Return whether any finding so far is an error."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 from cluster_model.catalogue.types import Technology
 from cluster_model.intent.networks import ComputeNetwork, Fabric, OobNetwork, StorageNetwork
-from cluster_model.plan.addressing import Cut, PoolTooSmall, cut_pool, pow2
+from cluster_model.plan.addressing import Cut, PoolTooSmall, advise_wider, cut_pool, pow2
 from cluster_model.plan.clos import Clos, Impossible, derive_uplinks, size_clos
 from cluster_model.plan.context import Context, SwitchModel, resolve_switch
 from cluster_model.plan.legs import Leg, legs_per_leaf, plan_legs, ports_for, role_of
@@ -92,7 +92,10 @@ def shape_fabric(ctx: Context, name: Literal["compute", "storage"]) -> FabricSha
     before = len(ctx.findings)
     groups = sorted(ctx.cluster.servers, key=lambda group: ctx.cluster.servers[group].id)
     managers = [g for g in groups if ctx.cluster.servers[g].manages == name]
-    legs = {g: plan_legs(ctx, g, name, intent, models[0]) for g in groups if g not in managers}
+    if technology != "infiniband":
+        _refuse_managers(ctx, managers, f"{name} is {intent.technology}")
+    hosts = [g for g in groups if g not in managers and role_of(g, ctx.cluster.servers[g]) != "fabric-manager"]
+    legs = {g: plan_legs(ctx, g, name, intent, models[0]) for g in hosts}
     legs = {g: found for g, found in legs.items() if found}
     if len(ctx.findings) > before and ctx.failed():
         return None
@@ -187,14 +190,17 @@ def _fill_scalable_units(ctx: Context, shape: FabricShape, managers: list[str]) 
     for g, size in size_of.items():
         planned = _planned(ctx, g)
         kept = reserved if g == first else 0
-        if kept and ceil((planned + kept) / size) > ceil(planned / size):
+        most = ceil(planned / size) * size - kept
+        if kept and planned > most:
             ctx.report(
                 "NET007",
                 f"servers.{g}.{'planned' if ctx.cluster.servers[g].planned else 'count'}",
                 f"{planned} servers leave no leaf port for the {len(manager_legs)} links of the fabric managers",
-                expected=f"<= {ceil(planned / size) * size - kept} servers, as the SuperPOD reference leaves out one for UFM",
+                expected=f"<= {most} servers, as the SuperPOD reference leaves out one for UFM"
+                if most > 0
+                else f"at most {(size - 1) * shape.leafs_per_unit} links of fabric managers, which share a unit with servers",
                 actual=str(planned),
-                fix=f"set it to {ceil(planned / size) * size - kept}, or plan another unit",
+                fix=f"set it to {most}, or plan another unit" if most > 0 else "plan fewer fabric managers",
             )
             return False
         numbers = list(range(1, planned + 1))
@@ -212,16 +218,6 @@ def _manager_legs(ctx: Context, shape: FabricShape, managers: list[str]) -> list
     found: list[tuple[Seat, Leg]] = []
     for g in managers:
         group = ctx.cluster.servers[g]
-        if shape.technology != "infiniband":
-            ctx.report(
-                "HWR002",
-                f"servers.{g}.manages",
-                "a fabric manager runs InfiniBand networks only",
-                expected="a network with technology infiniband",
-                actual=f"{shape.name} is {shape.technology}",
-                fix="leave the group out",
-            )
-            return None
         for number in range(1, (group.planned or group.count) + 1):
             for port in ports_for(ctx, g, shape.name):
                 speeds = ({port.speed_gbps, *port.speeds_gbps}) & speeds_of(shape.leaf.cages)
@@ -238,6 +234,18 @@ def _manager_legs(ctx: Context, shape: FabricShape, managers: list[str]) -> list
                 leg = Leg(0, len(found) % shape.leafs_per_unit, 0, -1, port, 0, 1, max(speeds), len(found))
                 found.append(((g, number), leg))
     return found
+
+
+def _refuse_managers(ctx: Context, managers: list[str], actual: str) -> None:
+    for g in managers:
+        ctx.report(
+            "HWR002",
+            f"servers.{g}.manages",
+            "a fabric manager runs InfiniBand networks only",
+            expected="a network with technology infiniband",
+            actual=actual,
+            fix="leave the group out, or let it manage a network that speaks InfiniBand",
+        )
 
 
 def _planned(ctx: Context, group: str) -> int:
@@ -329,18 +337,14 @@ def _cut(ctx: Context, shape: FabricShape) -> bool:
             "ADR001",
             f"{shape.where}.pool",
             f"the pool is too small for the planned {small.role}",
-            expected=f"a prefix of length {small.needed} or shorter",
+            expected=f"room for {2 ** (32 - small.needed):,} addresses: a prefix of length {small.needed} or shorter"
+            if small.needed < 0
+            else f"a prefix of length {small.needed} or shorter",
             actual=str(intent.pool),
-            fix=f"give it a /{small.needed}, e.g. {_wider(str(intent.pool), small.needed)}, clear of the other pools",
+            fix=advise_wider(intent.pool, small.needed),
         )
         return False
     return True
-
-
-def _wider(pool: str, length: int) -> str:
-    from ipaddress import IPv4Network
-
-    return str(IPv4Network(pool).supernet(new_prefix=length)) if length >= 1 else pool
 
 
 __all__ = ["FabricShape", "Seat", "resolve_models", "role_of", "shape_fabric"]

@@ -66,10 +66,28 @@ def ports_for(ctx: Context, group: str, network: NetworkName) -> list[ServerPort
     return [known[name] for name in chosen if name in known]
 
 
+def check_nics(ctx: Context, group: str) -> None:
+    """Report ports of a group that are given away twice: a port has one cable. Errors: HWR003."""
+    owners: dict[str, str] = {}
+    for network, names in ctx.cluster.servers[group].nics.items():
+        for index, name in enumerate(names):
+            if name in owners:
+                ctx.report(
+                    "HWR003",
+                    f"servers.{group}.nics.{network}.{index}",
+                    f"port {name} is given to {owners[name]} already",
+                    expected="each port once",
+                    actual=f"{owners[name]} and {network}" if owners[name] != network else f"twice in {network}",
+                    fix="take it away here, or there",
+                )
+            owners.setdefault(name, network)
+
+
 def plan_legs(ctx: Context, group: str, network: NetworkName, fabric: Fabric, leaf: SwitchModel) -> tuple[Leg, ...]:
     """Return the legs of one server of a group on a network, in port order. Errors: HWR003, NET002, NET008, NET009."""
+    before = len(ctx.findings)
     ports = ports_for(ctx, group, network)
-    if not ports:
+    if not ports or len(ctx.findings) > before:
         return ()
     if isinstance(fabric, ComputeNetwork):
         return _compute_legs(ctx, group, ports, fabric, leaf)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from cluster_model.catalogue.types import ServerPort as PortType
 from cluster_model.intent.networks import OobNetwork
 from cluster_model.names import DeviceName, format_name
-from cluster_model.plan.addressing import PoolTooSmall, cut_pool, pow2, prefix, text
+from cluster_model.plan.addressing import PoolTooSmall, advise_wider, cut_pool, pow2, prefix, text
 from cluster_model.plan.clos import Impossible, size_clos
 from cluster_model.plan.context import Context, SwitchModel
 from cluster_model.plan.draft import PduDraft, ServerDraft, SwitchDraft
@@ -116,14 +116,13 @@ def _cut(ctx: Context, shape: FabricShape, intent: OobNetwork, blocks: Blocks) -
             slots=(pow2(max(1, clos.uplinks)), pow2(max(1, clos.spine_uplinks))) if numbered else (0, 0),
         )
     except PoolTooSmall as small:
-        wider = intent.pool.supernet(new_prefix=small.needed)
         ctx.report(
             "ADR001",
             "networks.oob.pool",
             f"the pool is too small for the planned {small.role}",
             expected=f"a prefix of length {small.needed} or shorter: {blocks.positions} rack positions of three subnets each",
             actual=str(intent.pool),
-            fix=f"give it a /{small.needed}, e.g. {wider}, clear of the other pools",
+            fix=advise_wider(intent.pool, small.needed),
         )
         return False
     return True

@@ -235,7 +235,7 @@ def place_switch(
     ctx.report(
         "PLC001",
         where,
-        f"rack group {group} has no room left for the switches of {where}",
+        f"rack group {group} has no room left for the switches of {where.removesuffix('.racks')}",
         expected=f"{height} free rack units in one of {len(spaces)} racks",
         actual="none free",
         fix="add racks to the group's rows, or give the network another rack group",

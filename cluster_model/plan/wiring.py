@@ -228,6 +228,8 @@ class Wirer:
         fix = "lower unit or rails_per_leaf, allow oversubscription, or choose a switch of a higher radix"
         if self.shape.name == "storage":
             fix = "lower the network's unit, allow oversubscription, or choose a switch of a higher radix"
+        elif self.shape.name == "oob":
+            fix = "set racks_per_leaf to 1, place fewer servers per rack, or choose a leaf with more ports of 1 Gb/s"
         self.ctx.report(
             "NET001",
             where,

@@ -1,0 +1,338 @@
+"""Every finding of the planning stage: what fires it, where it points, and that it comes alone."""
+
+import pytest
+from intents import STORAGE, catalogue, findings_of, read, small, vary_example
+
+from cluster_model.plan.build import build_plan
+
+UFM = {"id": 4, "model": "nvidia/ufm-3.1", "role": "fabric-manager", "manages": "compute", "count": 2, "racks": "network"}
+STORE = {"id": 2, "model": "generic/2u-24nvme", "role": "storage", "count": 2, "racks": "network"}
+PORT = "enp24s0np0"
+
+
+def put(*places):
+    return [{"number": number, "rack": rack, "u": u, "reason": "a test"} for number, rack, u in places]
+
+
+def blocked(*racks):
+    return {rack: {"reason": "a pillar", "blocked": True} for rack in racks}
+
+
+# (what is wrong, document, [(id, path)], words of the summary, words of the fix)
+CASES = [
+    (
+        "unknown server",
+        small(servers__gpu__model="nvidia/dgx-h10"),
+        [("HWR001", "servers.gpu.model")],
+        "nvidia/dgx-h10 is not in the catalogue",
+        "did you mean nvidia/dgx-h100?",
+    ),
+    (
+        "unknown leaf and unknown PDU",
+        small(networks__compute__leaf="nvidia/sn560", racks__groups__gpu__pdu="generic/pdu-34k"),
+        [("HWR001", "networks.compute.leaf"), ("HWR001", "racks.groups.gpu.pdu")],
+        "nvidia/sn560 is not in the catalogue",
+        "did you mean nvidia/sn5600?",
+    ),
+    (
+        "a switch for a PDU",
+        small(racks__groups__gpu__pdu="nvidia/sn5600"),
+        [("HWR001", "racks.groups.gpu.pdu")],
+        "nvidia/sn5600 is no PDU",
+        "see gpuyard catalogue",
+    ),
+    (
+        "a server for a leaf",
+        small(networks__compute__leaf="nvidia/dgx-h100"),
+        [("HWR002", "networks.compute.leaf")],
+        "is a server, not a switch",
+        "choose a switch",
+    ),
+    (
+        "an Ethernet switch for InfiniBand",
+        small(networks__compute__technology="infiniband", networks__compute__nos=None),
+        [("HWR002", "networks.compute.leaf")],
+        "does not speak infiniband",
+        "choose another switch",
+    ),
+    (
+        "a fabric manager on Ethernet",
+        small(servers__ufm=UFM),
+        [("HWR002", "servers.ufm.manages")],
+        "runs InfiniBand networks only",
+        "leave the group out",
+    ),
+    (
+        "a fabric manager of a TCP network",
+        vary_example("superpod-h100", servers__ufm__manages="storage"),
+        [("HWR002", "servers.ufm.manages")],
+        "runs InfiniBand networks only",
+        "leave the group out",
+    ),
+    (
+        "a port that the model lacks",
+        small(servers__gpu__nics={"compute": [PORT, "eth7"]}, networks__compute__rails_per_leaf=4),
+        [("HWR003", "servers.gpu.nics.compute.1")],
+        "has no port eth7",
+        "name a port of the model",
+    ),
+    (
+        "a port on two networks",
+        small(servers__gpu__nics={"compute": [PORT], "storage": [PORT]}, networks__storage=STORAGE),
+        [("HWR003", "servers.gpu.nics.storage.0")],
+        "is given to compute already",
+        "take it away here",
+    ),
+    (
+        "a port twice on one network",
+        small(servers__gpu__nics={"compute": [PORT, PORT]}),
+        [("HWR003", "servers.gpu.nics.compute.1")],
+        "is given to compute already",
+        "take it away here",
+    ),
+    (
+        "an unknown NOS",
+        small(networks__oob__nos="junos"),
+        [("NOS001", "networks.oob.nos")],
+        "junos is not known",
+        "set nos to one",
+    ),
+    (
+        "SONiC where it does not run",
+        small(networks__compute__leaf="generic/linux-32x100g"),
+        [("NOS001", "networks.compute.leaf")],
+        "does not know SONiC on generic/linux-32x100g",
+        "choose another nos",
+    ),
+    (
+        "too many servers",
+        small(servers__gpu__count=33),
+        [("PLC001", "servers.gpu.count")],
+        "has room for 32 of 33 servers",
+        "add racks",
+    ),
+    (
+        "too many servers planned",
+        small(servers__gpu__planned=40),
+        [("PLC001", "servers.gpu.planned")],
+        "has room for 32 of 40 servers",
+        "add racks",
+    ),
+    (
+        "no rack at all",
+        small(racks__exceptions=blocked(*(f"A0{i}" for i in range(1, 9)))),
+        [("PLC001", "servers.gpu.count")],
+        "has room for 0 of 8 servers",
+        "add racks",
+    ),
+    (
+        "no room for switches",
+        small(racks__rows__N__racks=1, racks__groups__network__height_u=12, networks__oob__racks="gpu"),
+        [("PLC001", "networks.compute.racks")],
+        "no room left for the switches of networks.compute",
+        "give the network another rack group",
+    ),
+    (
+        "two servers in one place",
+        small(servers__gpu__place=put((1, "A08", 1), (2, "A08", 5))),
+        [("PLC002", "servers.gpu.place.1")],
+        "has something in U5 to U12",
+        "set u to 9",
+    ),
+    (
+        "a server above its rack",
+        small(servers__gpu__place=put((1, "A08", 45))),
+        [("PLC003", "servers.gpu.place.0")],
+        "A08 ends at U48",
+        "set u to 41 or lower",
+    ),
+    (
+        "a server in a blocked rack",
+        small(racks__exceptions=blocked("A08"), servers__gpu__place=put((1, "A08", 1))),
+        [("PLC003", "servers.gpu.place.0")],
+        "A08 is blocked: a pillar",
+        "choose another rack",
+    ),
+    (
+        "more hosts than a leaf has ports",
+        small(networks__compute__rails_per_leaf=8, servers__gpu__unit=16, servers__gpu__count=24),
+        [("NET001", "networks.compute.leaf")],
+        "a leaf needs 256 ports",
+        "lower unit or rails_per_leaf",
+    ),
+    (
+        "more BMCs than an out-of-band leaf has ports",
+        small(servers__control={"id": 3, "model": "generic/1u", "count": 40, "racks": "gpu", "per_rack": 40}),
+        [("NET001", "networks.oob.leaf")],
+        "nvidia/sn2201 runs out of cages",
+        "set racks_per_leaf to 1",
+    ),
+    (
+        "too few spines by hand",
+        vary_example("superpod-h100", networks__compute__switches={"spine": 8}),
+        [("NET001", "networks.compute.switches")],
+        "8 spines have too few ports",
+        "set it to 16",
+    ),
+    (
+        "no common speed with the NIC",
+        small(networks__compute__leaf="nvidia/sn3700c"),
+        [("NET002", "networks.compute.leaf")],
+        "share no speed",
+        "choose a leaf",
+    ),
+    (
+        "no common fabric speed",
+        small(networks__compute__fabric_speed_gbps=300),
+        [("NET004", "networks.compute.fabric_speed_gbps")],
+        "share no speed of 300",
+        "set fabric_speed_gbps to 800",
+    ),
+    (
+        "no common out-of-band speed",
+        small(networks__oob__fabric_speed_gbps=40),
+        [("NET004", "networks.oob.fabric_speed_gbps")],
+        "share no uplink speed of 40",
+        "set fabric_speed_gbps to 100",
+    ),
+    (
+        "more leafs than two tiers join",
+        small(servers__gpu__unit=1, servers__gpu__count=20, networks__compute__tiers=2),
+        [("NET005", "networks.compute.tiers")],
+        "two tiers cannot join 160 leafs",
+        "set tiers to 3 or auto",
+    ),
+    (
+        "a unit larger than a pod",
+        small(networks__compute__spine="nvidia/sn2201", networks__compute__fabric_speed_gbps=100),
+        [("NET005", "networks.compute.spine")],
+        "do not fit under the spines of a pod",
+        "higher radix",
+    ),
+    (
+        "spines that do not divide the uplinks",
+        small(networks__compute__switches={"spine": 3}),
+        [("NET006", "networks.compute.switches")],
+        "3 spines do not divide 4 uplinks",
+        "set it to 2 or 4, or set uplinks to 6",
+    ),
+    (
+        "no port left for the fabric managers",
+        vary_example("superpod-h100", servers__gpu__count=128),
+        [("NET007", "servers.gpu.count")],
+        "128 servers leave no leaf port for the 4 links",
+        "set it to 127",
+    ),
+    (
+        "more fabric managers than a unit of leafs takes",
+        vary_example("superpod-h100", servers__gpu__count=5, servers__gpu__unit=32, servers__ufm__count=160),
+        [("NET007", "servers.gpu.count")],
+        "leave no leaf port for the 320 links",
+        "plan fewer fabric managers",
+    ),
+    (
+        "rails that do not divide",
+        small(networks__compute__rails_per_leaf=5),
+        [("NET008", "networks.compute.rails_per_leaf")],
+        "8 rails of nvidia/dgx-h100 do not fill leafs of 5",
+        "a divisor of 8",
+    ),
+    (
+        "a network without hosts",
+        small(networks__storage=STORAGE, servers__gpu__nics={"storage": []}),
+        [("NET008", "networks.storage")],
+        "no server has a port for the storage network",
+        "leave the network out",
+    ),
+    (
+        "planes that the NIC cannot be divided over",
+        small(networks__compute__planes=4),
+        [("NET009", "networks.compute.planes")],
+        "cannot be divided over 4 leafs",
+        "lower planes",
+    ),
+    (
+        "a pool too small",
+        small(networks__compute__pool="10.64.0.0/20"),
+        [("ADR001", "networks.compute.pool")],
+        "too small for the planned host links",
+        "e.g. 10.64.0.0/1",
+    ),
+    (
+        "a pool too small for the out-of-band network",
+        small(networks__oob__pool="10.124.0.0/20"),
+        [("ADR001", "networks.oob.pool")],
+        "too small for the planned host links",
+        "give it a /19, e.g. 10.124.0.0/19",
+    ),
+    (
+        "racks too far apart",
+        small(racks__rows__N__id=250, racks__geometry={"row_pitch_m": 20}, networks__oob__pool="10.128.0.0/9"),
+        [("CAB001", "networks.compute.leaf")],
+        "nothing joins osfp 2x400 and osfp 2x400",
+        "bring the racks nearer",
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "found", "summary", "fix"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_a_fault_is_one_finding_that_says_the_way_out(document, found, summary, fix):
+    plan, findings = build_plan(read(document), catalogue())
+    assert plan is None
+    errors = [finding for finding in findings if finding.severity == "error"]
+    assert sorted((finding.id, finding.where) for finding in errors) == sorted(found)
+    assert any(summary in finding.summary for finding in errors), errors
+    assert any(fix in finding.fix for finding in errors), errors
+    for finding in errors:
+        assert finding.expected and finding.actual and not finding.summary.endswith(".")
+
+
+def test_a_server_in_a_foreign_rack_is_a_warning_and_a_plan():
+    plan, findings = build_plan(read(small(servers__gpu__place=put((1, "N01", 1)))), catalogue())
+    assert [(f.id, f.severity, f.where) for f in findings] == [("PLC004", "warning", "servers.gpu.place.0.rack")]
+    assert (plan.server("gpu-001").rack, plan.server("gpu-001").u) == ("N01", 1)
+
+
+def test_unknown_models_of_all_networks_are_found_at_once():
+    faults = small(
+        servers__gpu__model="nvidia/none",
+        networks__compute__leaf="nvidia/none",
+        networks__storage={**STORAGE, "leaf": "nvidia/none"},
+        networks__oob__spine="nvidia/none",
+    )
+    assert {finding.where for finding in findings_of(faults)} == {
+        "servers.gpu.model",
+        "networks.compute.leaf",
+        "networks.storage.leaf",
+        "networks.oob.spine",
+    }
+
+
+def test_faults_of_several_kinds_are_found_at_once():
+    faults = small(
+        networks__compute__rails_per_leaf=5,
+        networks__storage={**STORAGE, "fabric_speed_gbps": 300},
+        networks__oob__pool="10.124.0.0/20",
+        servers__gpu__count=33,
+    )
+    assert {finding.id for finding in findings_of(faults)} == {"NET008", "NET004", "ADR001", "PLC001"}
+
+
+def test_no_private_pool_holds_so_many_units():
+    found = findings_of(small(servers__gpu__count=50_000, servers__gpu__unit=1, networks__compute__tiers=1))
+    pool = next(finding for finding in found if finding.id == "ADR001")
+    assert "e.g." not in pool.fix and "plan fewer" in pool.fix
+
+
+def test_a_fabric_manager_that_manages_nothing_is_no_host_of_the_network():
+    document = vary_example("superpod-h100", servers__ufm__manages=None)
+    plan, _ = build_plan(read(document), catalogue())
+    network = plan.network("compute")
+    assert (network.leafs, network.fabric_manager_cables, network.host_leaf_cables) == (32, 0, 1016)
+
+
+RULES = "HWR001 HWR002 HWR003 NOS001 PLC001 PLC002 PLC003 NET001 NET002 NET004 NET005 NET006 NET007 NET008 NET009 ADR001 CAB001"
+
+
+def test_every_finding_of_the_stage_has_a_case():
+    assert {rule for _, _, found, _, _ in CASES for rule, _ in found} == set(RULES.split())
