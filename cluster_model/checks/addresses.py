@@ -274,3 +274,47 @@ class PoolUnderDocker(Rule):
                     str(pool),
                     "move the pool, or set bip in every host's Docker configuration",
                 )
+
+
+class PoolUnderKubernetes(Rule):
+    """Keep the pools of networks and Kubernetes' own ranges apart.
+
+    What it checks:
+        No network's pool shares addresses with `kubernetes.service_pool` or `kubernetes.pod_pool`, nor those with each other.
+
+    Why it matters:
+        kube-proxy and the pod network claim these ranges on every node: hosts behind them can no longer be reached from pods,
+        storage servers among them. Changing the service range means building the cluster again.
+
+    How to fix:
+        Move the network's pool, or give Kubernetes another range.
+
+    Source:
+        kubeadm's default for networking.serviceSubnet is 10.96.0.0/12 (kubeadm configuration v1beta4).
+    """
+
+    id, title = "ADR008", "pool under a range of Kubernetes"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        kubernetes = design.cluster.kubernetes
+        if kubernetes is None:
+            return
+        ranges = [(kubernetes.service_pool, "service_pool"), (kubernetes.pod_pool, "pod_pool")]
+        for pool, owner in _pools(design):
+            for taken, name in ranges:
+                if pool.overlaps(taken):
+                    yield self.finding(
+                        f"networks.{owner}.pool",
+                        f"the pool of {owner} lies in Kubernetes' {name.replace('_', ' ')}",
+                        f"a prefix clear of {taken} (kubernetes.{name})",
+                        str(pool),
+                        f"move the pool, or set kubernetes.{name}",
+                    )
+        if kubernetes.service_pool.overlaps(kubernetes.pod_pool):
+            yield self.finding(
+                "kubernetes.pod_pool",
+                "pods and services of Kubernetes share addresses",
+                f"a prefix clear of {kubernetes.service_pool} (kubernetes.service_pool)",
+                str(kubernetes.pod_pool),
+                "move one of the two",
+            )

@@ -15,6 +15,7 @@ from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.facts_csv import FactTables, read_facts
 from cluster_model.intent.messages import explain_refusals
 from cluster_model.intent.references import check_references
+from cluster_model.intent.salvage import salvage, touches
 from cluster_model.intent.source import Source
 from cluster_model.intent.yaml_source import read_yaml
 
@@ -71,6 +72,9 @@ def load_cluster(path: Path) -> Loaded:
         known = {(finding.line, finding.column) for finding in findings}
         refusals = explain_refusals(error.errors(include_url=False), data, source)
         findings += [finding for finding in refusals if (finding.line, finding.column) not in known]
+        guess, mended = salvage(data)
+        if guess is not None:
+            findings += [source.locate(f) for f in check_references(guess) if not touches(f.where, mended)]
     if cluster is not None:
         findings += [source.locate(finding) for finding in check_references(cluster)]
         facts, more = read_facts(cluster.facts, folder, "" if str(folder) == "." else str(folder))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import Model, Name
+from cluster_model.intent.base import Model, Name, Prefix
 
 Dscp = Annotated[int, Field(ge=0, le=63)]
 Priority = Annotated[int, Field(ge=0, le=7)]
@@ -100,6 +101,10 @@ class Kubernetes(Model):
     """Server groups that run pods."""
     version: Annotated[str, Field(pattern=r"^1\.[0-9]{2}$")] = "1.36"
     """Minor version."""
+    service_pool: Prefix = IPv4Network("10.96.0.0/12")
+    """Addresses of services; default: kubeadm's own."""
+    pod_pool: Prefix = IPv4Network("10.244.0.0/16")
+    """Addresses of pods; default: the one that network plug-ins commonly assume."""
 
 
 class GpuPower(Model):

@@ -40,22 +40,28 @@ def matches(expected, actual):
     return re.fullmatch(pattern, "".join(line.rstrip() + "\n" for line in actual)) is not None
 
 
+STANDS_FOR = {"make demo": "scripts/demo .venv/bin/gpuyard"}
+"""What a make target runs once it has installed, so that the page's output is tested without installing again."""
+
+
 def run(command, cwd):
+    command = STANDS_FOR.get(command, command)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "COLUMNS": "120", "NO_COLOR": "1"}
-    done = subprocess.run(["sh", "-c", command], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(["sh", "-c", f"exec 2>&1; {command}"], cwd=cwd, env=env, capture_output=True, text=True, check=False)
     return done.stdout.splitlines()
 
 
 @pytest.fixture
 def workplace(tmp_path):
-    """A folder that looks like a fresh clone to the commands, and may be written to."""
+    """Return a folder that looks like a fresh clone to the commands, and may be written to."""
     for name in ("inventory", "docs", "plugins", "templates", "scripts", "tests"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "errors"))
     for name in ("ansible.cfg", "pyproject.toml", "galaxy.yml"):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
     return tmp_path
 
 

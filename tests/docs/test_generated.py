@@ -6,16 +6,26 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from cluster_model.checks.manual import render_page
 from cluster_model.cli.schema import command as schema
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def run_schema(*options):
+    return CliRunner().invoke(schema, options).output
+
+
 @pytest.mark.parametrize(
-    ("page", "options"), [("docs/schema/cluster.schema.json", []), ("docs/intent.md", ["--markdown"])], ids=["schema", "intent"]
+    ("page", "write"),
+    [
+        ("docs/schema/cluster.schema.json", run_schema),
+        ("docs/intent.md", lambda: run_schema("--markdown")),
+        ("docs/rules.md", render_page),
+    ],
 )
-def test_page_is_fresh(page, options):
-    text = CliRunner().invoke(schema, options).output
+def test_page_is_fresh(page, write):
+    text = write()
     if os.environ.get("GPUYARD_UPDATE_DOCS"):
         (ROOT / page).write_text(text)
     assert (ROOT / page).read_text() == text, "run make docs"

@@ -104,6 +104,11 @@ FIRES = {
     "ADR005": {"link-local": (networks("compute", pool="169.254.0.0/16"), "link-local")},
     "ADR006": {"public": (networks("compute", pool="8.0.0.0/12"), "public")},
     "ADR007": {"docker": (networks("compute", pool="172.16.0.0/12"), "Docker")},
+    "ADR008": {
+        "services": (networks("compute", pool="10.96.0.0/11"), "service pool"),
+        "pods": (networks("compute", pool="10.244.0.0/14"), "pod pool"),
+        "each other": (intent("kubernetes.pod_pool", "10.96.0.0/16"), "share addresses"),
+    },
     "ASN001": {
         "two leafs": (items("switches", "compute-leaf", asn=4_200_000_001), "compute-leaf-01, compute-leaf-02"),
         "leaf and spine": (items("switches", "compute-leaf-01", asn=4_200_000_100), "compute-leaf-01"),
@@ -177,6 +182,7 @@ SILENT = {
     "ADR005": {"private": networks("compute", pool="192.168.0.0/16")},
     "ADR006": {"shared space": networks("compute", pool="100.64.0.0/10")},
     "ADR007": {"beside it": networks("compute", pool="172.18.0.0/16")},
+    "ADR008": {"clear": networks("compute", pool="10.128.0.0/12")},
     "ASN001": {"InfiniBand": items("switches", "compute", asn=0)},
     "ASN002": {
         "other pod": chain(items("switches", "compute-spine-02", asn=4_200_000_900), items("switches", "compute-spine-02", pod=2))

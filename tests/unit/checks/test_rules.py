@@ -14,7 +14,6 @@ from rows_power import SILENT as POWER_SILENT
 from small_plan import small_design
 
 from cluster_model.checks import RULES, check_plan
-from cluster_model.checks.manual import render_page
 from cluster_model.checks.registry import SECTIONS, Rule
 from cluster_model.paths import PACKAGE
 
@@ -93,11 +92,6 @@ def test_check_plan_sorts_errors_first():
     design = small_design()
     found = check_plan(design.plan, design.cluster, design.catalogue)
     assert [finding.id for finding in found] == ["GRW002"]
-
-
-def test_rules_page_is_fresh():
-    page = (PACKAGE.parent / "docs" / "rules.md").read_text("utf-8")
-    assert page == render_page(), "run: python -m cluster_model.checks.manual > docs/rules.md"
 
 
 def test_how_to_add_a_rule_works_when_followed(monkeypatch):
