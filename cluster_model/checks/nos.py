@@ -83,7 +83,7 @@ class UnnumberedFeature(Rule):
         `features` of templates/switch/NOS/platform.yml; RFC 5549.
     """
 
-    id, title = "NOS003", "unnumbered links on a NOS that has none"
+    id, title, by_intent = "NOS003", "unnumbered links on a NOS that has none", False
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for network in design.routed:
@@ -114,7 +114,7 @@ class RelayFeature(Rule):
         `features` of templates/switch/NOS/platform.yml.
     """
 
-    id, title = "NOS004", "out-of-band network on a NOS without DHCP relay"
+    id, title, by_intent = "NOS004", "out-of-band network on a NOS without DHCP relay", False
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         network = design.plan.network("oob")

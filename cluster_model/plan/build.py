@@ -72,6 +72,7 @@ def build_plan(
     pdus = _draft_pdus(ctx, floor, bench)
     _take_switch_facts(ctx, bench)
     OobWirer(ctx, floor, cabler, bench, oob_shape, blocks=blocks, pdus=pdus).wire()
+    _take_switch_facts(ctx, bench)  # of the out-of-band switches, which exist only now
     if ctx.failed():
         return None, ctx.findings
     return _assemble(ctx, floor, bench, [*shapes, oob_shape], pdus, digest), ctx.findings
@@ -215,6 +216,7 @@ def _assemble(ctx: Context, floor: Floor, bench: Bench, shapes: list[FabricShape
         lossless=plan_lossless(ctx),
         power=tuple(powers[name] for name in order if name in powers),
         bom=_count(bench, pdus),
+        gpu_driver=cluster.gpu.driver,
     )
 
 

@@ -71,6 +71,27 @@ def derive_uplinks(host_gbps: int, fabric_speed_gbps: int, oversubscription: flo
     return max(1, ceil(Fraction(host_gbps) / (Fraction(str(oversubscription)) * fabric_speed_gbps)))
 
 
+def round_uplinks(uplinks: int, leafs: int, spine_ports: int, least_spines: int, most: int) -> int:
+    """Return the uplinks of a leaf, raised where their number has no divisor near the spines needed.
+
+    31 uplinks on 8 leafs need 4 spines of 64 ports, and only 31 divide them; with 32 uplinks it is 4. Numbers whose smallest
+    fitting divisor is at most twice what is needed are left alone, so the published tables hold.
+
+    Args:
+        uplinks: uplinks by bandwidth.
+        leafs: leafs under the same spines.
+        spine_ports: ports of a spine towards its leafs.
+        least_spines: lower bound on spines, for redundancy.
+        most: uplinks that the leaf has ports for.
+    """
+    for raised in range(uplinks, most + 1):
+        needed = max(ceil(leafs * raised / spine_ports), min(least_spines, raised))
+        found = divisor_from(raised, needed)
+        if found is not None and found <= 2 * needed:
+            return raised
+    return uplinks
+
+
 def size_clos(
     *,
     leafs: int,

@@ -99,7 +99,7 @@ def resolve_server(ctx: Context, ref: str, where: str) -> ServerModel | None:
 def resolve_switch(ctx: Context, ref: str, nos: str, technology: str, where: str, nos_where: str) -> SwitchModel | None:
     """Return a switch model with its NOS, or None with a finding (HWR001, HWR002, NOS001)."""
     device = _resolve(ctx, ref, where, "switch")
-    platform = ctx.catalogue.platforms.get(nos)
+    platform = ctx.catalogue.platforms.get(nos) if (nos == "infiniband") == (technology == "infiniband") else None
     if platform is None:
         known = ", ".join(name for name in ctx.catalogue.names("platform") if name != "infiniband")
         ctx.report(

@@ -10,7 +10,7 @@ from typing import Literal
 from cluster_model.catalogue.types import Technology
 from cluster_model.intent.networks import ComputeNetwork, Fabric, OobNetwork, StorageNetwork
 from cluster_model.plan.addressing import Cut, PoolTooSmall, advise_wider, cut_pool, pow2
-from cluster_model.plan.clos import Clos, Impossible, derive_uplinks, size_clos
+from cluster_model.plan.clos import Clos, Impossible, derive_uplinks, round_uplinks, size_clos
 from cluster_model.plan.context import Context, SwitchModel, resolve_switch
 from cluster_model.plan.legs import Leg, legs_per_leaf, plan_legs, ports_for, role_of
 from cluster_model.plan.ports import count_ports, mode_for, speeds_of
@@ -284,19 +284,48 @@ def _uplinks(shape: FabricShape) -> int:
     return asked or derive_uplinks(shape.host_gbps, shape.fabric_speed_gbps, shape.intent.oversubscription)
 
 
+def _agreed_uplinks(shape: FabricShape, leafs: int, least: int) -> int:
+    """Return the uplinks of a leaf: by bandwidth, raised within its free ports where the spines would not divide them."""
+    uplinks, chosen = _uplinks(shape), shape.intent.switches.spine
+    if shape.intent.uplinks is not None:
+        return uplinks
+    ports = count_ports(shape.spine.cages, shape.fabric_speed_gbps)
+    most = _uplink_room(shape)
+    if chosen is not None:
+        even = ceil(uplinks / chosen) * chosen
+        return even if even <= most else uplinks
+    if leafs > ports:
+        ports //= 2
+        leafs = max(1, ports // shape.leafs_per_unit) * shape.leafs_per_unit
+    return round_uplinks(uplinks, leafs, ports, least, most)
+
+
+def _uplink_room(shape: FabricShape) -> int:
+    """Return the uplinks that fit a leaf beside its hosts and fabric managers."""
+    host, fabric = shape.host_speed_gbps, shape.fabric_speed_gbps
+    able = [mode.count for cage in shape.leaf.cages if (mode := mode_for(cage, fabric))]
+    own = sum(1 for cage in shape.leaf.cages if mode_for(cage, host) and not mode_for(cage, fabric))
+    dense = min((mode.count for cage in shape.leaf.cages if (mode := mode_for(cage, host))), default=1)
+    mixed = len({leg.speed_gbps for legs in shape.legs.values() for leg in legs}) - 1
+    links = shape.hosts_per_leaf + ceil(len(shape.managers) / shape.leafs_per_unit)
+    taken = max(0, ceil(links / dense) + mixed - own)
+    return sum(able[taken:])
+
+
 def _size(ctx: Context, shape: FabricShape) -> bool:
     intent = shape.intent
     leafs = len(shape.units) * shape.leafs_per_unit
+    least = 1 if shape.name == "compute" else 2
     clos = size_clos(
         leafs=leafs,
         leafs_per_unit=shape.leafs_per_unit,
-        uplinks=_uplinks(shape),
+        uplinks=_agreed_uplinks(shape, leafs, least),
         spine_ports=count_ports(shape.spine.cages, shape.fabric_speed_gbps),
         core_ports=count_ports(shape.core.cages, shape.fabric_speed_gbps),
         tiers=None if intent.tiers == "auto" else intent.tiers,
         spines=intent.switches.spine,
         cores=intent.switches.core,
-        least_spines=1 if shape.name == "compute" else 2,
+        least_spines=least,
     )
     if isinstance(clos, Impossible):
         key = {"NET006": "switches", "NET001": "switches"}.get(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal
 
 from cluster_model.catalogue.types import CableEnd, Media, Technology
@@ -73,7 +74,7 @@ class Cabler:
     def order(self, need_m: float) -> float:
         """Return the shortest length that can be ordered and reaches, m."""
         index = bisect_left(self._lengths, need_m - 1e-9)
-        return self._lengths[index] if index < len(self._lengths) else need_m
+        return self._lengths[index] if index < len(self._lengths) else float(ceil(need_m))
 
     def choose(
         self, technology: Technology, shape: Shape, a: End, b: End, need_m: float, where: str, kin: frozenset[End] = frozenset()

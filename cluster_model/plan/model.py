@@ -390,6 +390,7 @@ class Plan:
     lossless: Lossless
     power: tuple[RackPower, ...]
     bom: tuple[BomLine, ...]
+    gpu_driver: str = ""  # driver branch
     _index: dict[str, dict[str, object]] = field(default_factory=dict, repr=False, compare=False)
 
     def network(self, name: str) -> Network | None:

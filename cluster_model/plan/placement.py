@@ -49,7 +49,7 @@ class Floor:
     groups: dict[str, list[Space]] = field(default_factory=dict)
     turn: dict[str, int] = field(default_factory=dict)
     servers: dict[str, list[tuple[str, int]]] = field(default_factory=dict)  # group → (rack, u) of server 1, 2, …
-    full: set[str] = field(default_factory=set)  # intent paths already reported as not fitting
+    full: set[str] = field(default_factory=set)  # tiers and rack groups already reported as not fitting
 
 
 def plan_racks(ctx: Context) -> Floor:
@@ -229,9 +229,9 @@ def place_switch(
         if u is not None:
             floor.turn[key] = (turn + step + 1) % len(spaces)
             return space.rack.name, space.take(u, height)
-    if where in floor.full:
+    if f"racks of {group}" in floor.full:
         return "", 0
-    floor.full.add(where)
+    floor.full.add(f"racks of {group}")
     ctx.report(
         "PLC001",
         where,

@@ -188,6 +188,7 @@ def _describe_server(server: Server, plan: Plan, rows: Mapping[str, str]) -> Var
         "gpuyard_gpu": {
             "count": server.gpus,
             "model": server.gpu_model,
+            "driver": plan.gpu_driver if server.gpus else "",
             "cap_w": server.gpu_cap_w,
             "cap_feed_lost_w": server.gpu_cap_feed_lost_w,
         },

@@ -127,7 +127,7 @@ CASES = [
     ),
     (
         "no room for switches",
-        small(racks__rows__N__racks=1, racks__groups__network__height_u=12, networks__oob__racks="gpu"),
+        small(racks__rows__N__racks=1, racks__groups__network__height_u=12),
         [("PLC001", "networks.compute.racks")],
         "no room left for the switches of networks.compute",
         "give the network another rack group",
@@ -211,7 +211,7 @@ CASES = [
     ),
     (
         "spines that do not divide the uplinks",
-        small(networks__compute__switches={"spine": 3}),
+        small(networks__compute__switches={"spine": 3}, networks__compute__uplinks=4),
         [("NET006", "networks.compute.switches")],
         "3 spines do not divide 4 uplinks",
         "set it to 2 or 4, or set uplinks to 6",
