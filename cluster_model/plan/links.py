@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from cluster_model.catalogue.types import Technology
 from cluster_model.plan.draft import SwitchDraft
-from cluster_model.plan.media import Cabler, Choice, End, Shape
+from cluster_model.plan.media import Cabler, Choice, Shape
 from cluster_model.plan.model import Cable, CableKind, Rack
 from cluster_model.plan.placement import Floor
-from cluster_model.plan.ports import Seat
+from cluster_model.plan.ports import End, Seat
 
 
 @dataclass(slots=True)
@@ -34,11 +34,6 @@ class Link:
     seat: Seat
     built: bool
     need_m: float = 0.0
-
-    @property
-    def far_end(self) -> End:
-        """Return the far cage as an end."""
-        return End(self.seat.form_factor, self.seat.count, self.seat.speed_gbps)
 
     @property
     def bundle(self) -> tuple[str, int] | None:
@@ -67,7 +62,7 @@ def cut_cables(floor: Floor, cabler: Cabler, network: str, technology: Technolog
         group = _group(link)
         reach_m = link.need_m if group is None else longest[group]
         where = f"networks.{network}.{link.far.role}"
-        choice = cabler.choose(technology, link.way, link.near_end, link.far_end, reach_m, where, kin.get(group, frozenset()))
+        choice = cabler.choose(technology, link.way, link.near_end, link.seat.end, reach_m, where, kin.get(group, frozenset()))
         if choice is None:
             continue
         link.near_optics[link.near_cage] = choice.a_w

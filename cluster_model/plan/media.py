@@ -14,26 +14,13 @@ from typing import Literal
 from cluster_model.catalogue.types import CableEnd, Media, Technology
 from cluster_model.plan.context import Context
 from cluster_model.plan.model import Rack
+from cluster_model.plan.ports import End
 
 RACK_UNIT_M = 0.04445  # EIA-310-D
 
 Shape = Literal["single", "twin", "fan", "apart"]
 """How the ports of two cages meet: one port each; all ports of one to all of the other; one cage fanned out to several cages
 of one port; or anyhow, so that only optics with a fibre per port fit."""
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """A cage as an end: form factor and mode, e.g. (`osfp`, 2, 400)."""
-
-    form_factor: str
-    count: int
-    speed_gbps: int
-
-    @property
-    def mode(self) -> str:
-        """Return the mode as the catalogue writes it."""
-        return f"{self.count}x{self.speed_gbps}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from cluster_model.plan.draft import PduDraft, ServerDraft, SwitchDraft
 from cluster_model.plan.fabric import FabricShape, resolve_models
 from cluster_model.plan.legs import ports_for
 from cluster_model.plan.links import Link
-from cluster_model.plan.media import End
 from cluster_model.plan.model import Management, ServerPort, SwitchPort, Tier, Vlan
 from cluster_model.plan.placement import Floor, reserve_tops
 from cluster_model.plan.ports import Seat, count_ports, speeds_of
@@ -264,7 +263,6 @@ class OobWirer(Wirer):
         )
 
     def _note_plug(self, leaf: SwitchDraft, seat: Seat, plug: Plug) -> None:
-        end = End(seat.form_factor, seat.count, seat.speed_gbps)
         self.links.append(
             Link(
                 kind="host_leaf",
@@ -274,7 +272,7 @@ class OobWirer(Wirer):
                 near_rack=plug.rack,
                 near_u=plug.u,
                 near_cage=0,
-                near_end=end,
+                near_end=seat.end,
                 near_optics={},
                 far=leaf,
                 seat=seat,

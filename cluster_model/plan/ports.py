@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cluster_model.catalogue.cages import Cage
 from cluster_model.catalogue.types import Mode
 from cluster_model.plan.model import CageMode
 
 
+class End(NamedTuple):
+    """A cage as a cable's end: form factor and mode, e.g. (`osfp`, 2, 400). A tuple, since media are looked up by ends."""
+
+    form_factor: str
+    ports: int
+    speed_gbps: int
+
+    @property
+    def mode(self) -> str:
+        """Return the mode as the catalogue writes it."""
+        return f"{self.ports}x{self.speed_gbps}"
+
+
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One port of a switch: cage number, position in the cage from 0, and its name on the NOS."""
+    """One port of a switch: cage number, position in the cage from 0, its name on the NOS, and the cage as an end."""
 
     cage: int
     sub: int
     name: str
     speed_gbps: int
-    form_factor: str
     count: int  # ports that the cage is split into
+    end: End
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +103,7 @@ def lay_out(cages: tuple[Cage, ...], patterns: tuple[str, str], down: tuple[tupl
             taken.add(cage.number)
             chosen[cage.number] = mode
             for sub in range(min(left, mode.count)):
-                seats.append(
-                    Seat(cage.number, sub, name_port(patterns, cage, mode, sub), speed_gbps, cage.form_factor, mode.count)
-                )
+                seats.append(_seat(patterns, cage, mode, sub))
             left -= min(left, mode.count)
         missing += left
     modes = []
@@ -104,6 +116,11 @@ def lay_out(cages: tuple[Cage, ...], patterns: tuple[str, str], down: tuple[tupl
             )
         )
     return Layout(tuple(seats), tuple(ups), tuple(modes), missing)
+
+
+def _seat(patterns: tuple[str, str], cage: Cage, mode: Mode, sub: int) -> Seat:
+    end = End(cage.form_factor, mode.count, mode.speed_gbps)
+    return Seat(cage.number, sub, name_port(patterns, cage, mode, sub), mode.speed_gbps, mode.count, end)
 
 
 def _seat_uplinks(
@@ -123,7 +140,5 @@ def _seat_uplinks(
         chosen[cage.number] = mode
         for sub in range(mode.count):
             if len(seats) < count:
-                seats.append(
-                    Seat(cage.number, sub, name_port(patterns, cage, mode, sub), speed_gbps, cage.form_factor, mode.count)
-                )
+                seats.append(_seat(patterns, cage, mode, sub))
     return seats, max(0, left)

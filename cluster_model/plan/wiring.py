@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 from cluster_model.names import DeviceName, format_name
 from cluster_model.plan.addressing import host_address, pow2, prefix, text
-from cluster_model.plan.context import Context, SwitchModel
+from cluster_model.plan.context import Context, ServerModel, SwitchModel
 from cluster_model.plan.draft import Bench, ServerDraft, SwitchDraft
 from cluster_model.plan.fabric import FabricShape
 from cluster_model.plan.legs import Leg
 from cluster_model.plan.links import Link, cut_cables
-from cluster_model.plan.media import Cabler, End, Shape
+from cluster_model.plan.media import Cabler, Shape
 from cluster_model.plan.model import CableKind, ServerPort, Service, ServiceRoute, SwitchPort, Tier
 from cluster_model.plan.numbers import core_asn, leaf_asn, spine_asn
 from cluster_model.plan.placement import Floor, place_switch
-from cluster_model.plan.ports import Layout, Seat
+from cluster_model.plan.ports import End, Layout, Seat
 
 TABLE_BASE = 100  # policy-routing tables of compute ports: 100 + port; 0 to 255 are the kernel's and common use's
 OOB_MTU_BYTES = 1500
@@ -42,6 +42,7 @@ class Wirer:
     shape: FabricShape
     wired: Wired = field(default_factory=Wired)
     links: list[Link] = field(default_factory=list)
+    ends: dict[tuple[str, int, int, int], End] = field(default_factory=dict)  # cages of servers as ends
 
     def wire(self) -> None:
         """Make switches, host links, fabric manager links and links between switches, in this order."""
@@ -292,12 +293,9 @@ class Wirer:
 
     def _note_host(self, draft: SwitchDraft, seat: Seat, server: ServerDraft, leg: Leg) -> None:
         """Note the link of a planned server for cabling."""
-        port = leg.port
         kind: CableKind = "fabric_manager" if server.role == "fabric-manager" else "host_leaf"
-        cages = {cage.number: cage for cage in server.model.block.network.cages}
-        sharing = sum(leg.split for other in server.model.block.network.ports if other.cage == port.cage)
-        way: Shape = "apart" if sharing > 1 else "single" if seat.count == 1 else "fan"
-        near_end = End(cages[port.cage].form_factor, sharing, leg.speed_gbps)
+        near_end = self._host_end(server.model, leg)
+        way: Shape = "apart" if near_end.ports > 1 else "single" if seat.count == 1 else "fan"
         self.links.append(
             Link(
                 kind=kind,
@@ -306,7 +304,7 @@ class Wirer:
                 near_port=self._port_name(leg),
                 near_rack=server.rack,
                 near_u=server.u,
-                near_cage=port.cage,
+                near_cage=leg.port.cage,
                 near_end=near_end,
                 near_optics=server.optics,
                 far=draft,
@@ -314,6 +312,16 @@ class Wirer:
                 built=server.built and draft.built,
             )
         )
+
+    def _host_end(self, model: ServerModel, leg: Leg) -> End:
+        key = (model.ref, leg.port.cage, leg.split, leg.speed_gbps)
+        found = self.ends.get(key)
+        if found is None:
+            network = model.block.network
+            form_factor = next(cage.form_factor for cage in network.cages if cage.number == leg.port.cage)
+            sharing = sum(leg.split for other in network.ports if other.cage == leg.port.cage)
+            found = self.ends[key] = End(form_factor, sharing, leg.speed_gbps)
+        return found
 
     def _serve(self, unit: int, number: int, server: ServerDraft) -> None:
         """Give a storage host its service addresses, and its leafs the routes to them."""
@@ -408,7 +416,7 @@ class Wirer:
                 near_rack=low.rack,
                 near_u=low.u,
                 near_cage=seat.cage,
-                near_end=End(seat.form_factor, seat.count, seat.speed_gbps),
+                near_end=seat.end,
                 near_optics=low.optics,
                 far=high,
                 seat=far,

@@ -136,7 +136,11 @@ SHAPES = {
     "two tiers, one host alone in its unit": {"servers__gpu__unit": 4, "servers__gpu__count": 5},
     "two tiers, half of them built": {"servers__gpu__unit": 4, "servers__gpu__count": 4, "servers__gpu__planned": 8},
     "two tiers oversubscribed": {"servers__gpu__unit": 6, "servers__gpu__count": 12, "networks__compute__oversubscription": 3.0},
-    "two tiers, more spines than needed": {"servers__gpu__unit": 4, "servers__gpu__count": 8, "networks__compute__switches": {"spine": 4}},
+    "two tiers, more spines than needed": {
+        "servers__gpu__unit": 4,
+        "servers__gpu__count": 8,
+        "networks__compute__switches": {"spine": 4},
+    },
     "leaf-spine, one leaf built": {
         "networks__compute__design": "leaf-spine",
         "servers__gpu__unit": 1,

@@ -6,7 +6,8 @@ import pytest
 from intents import STORAGE, catalogue, findings_of, plan_example, plan_of, read, small
 
 from cluster_model.plan.context import Context
-from cluster_model.plan.media import Cabler, End
+from cluster_model.plan.media import Cabler
+from cluster_model.plan.ports import End
 
 MIXED = small(
     networks__compute=None,
