@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from importlib import import_module
 
 import click
-from click.utils import PacifyFlushWrapper  # click puts it over stdout when it meets a closed pipe
 
 from cluster_model import __version__
 
@@ -65,7 +64,8 @@ def run(arguments: list[str]) -> int:
         code = cli.main(arguments, prog_name="gpuyard", standalone_mode=False)
         sys.stdout.flush()
     except SystemExit as stop:
-        return _close_pipe() if type(sys.stdout) is PacifyFlushWrapper else int(stop.code or 0)
+        # click puts a wrapper of this name over stdout when it meets a closed pipe
+        return _close_pipe() if type(sys.stdout).__name__.endswith("PacifyFlushWrapper") else int(stop.code or 0)
     except BrokenPipeError:
         return _close_pipe()
     except click.Abort:

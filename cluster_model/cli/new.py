@@ -63,7 +63,7 @@ def command(name: str, output: Path, force: bool, **wanted: Any) -> None:
     if target.exists() and not force:
         raise click.UsageError(f"{target} is there already; --force overwrites it")
     catalogue, _ = load_catalogue()
-    text = _find_modeline(target) + write_template(name, choose_values(name, wanted, catalogue))
+    text = _find_modeline(target) + write_template(name, _pair_spines(choose_values(name, wanted, catalogue), catalogue))
     _refuse_invalid(str(target), text)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, "utf-8")
@@ -127,11 +127,34 @@ def choose_values(name: str, wanted: dict[str, Any], catalogue: Catalogue) -> di
     }
     if wanted["storage"]:
         servers["storage"] = {"id": 2, "model": STORAGE_SERVER, "count": wanted["storage"], "racks": "network"}
-        values["networks"]["storage"] = {"leaf": STORAGE_LEAF, "nos": wanted["nos"], "pool": "10.96.0.0/12"}
+        values["networks"]["storage"] = {"leaf": STORAGE_LEAF, "nos": wanted["nos"], "pool": "10.128.0.0/12"}
         values["ceph"] = {"hosts": "storage", "pools": {"datasets": {"replicas": 3}}}
     if wanted["technology"] == "infiniband":
         servers["fabric-manager"] = {"id": 4, "model": FABRIC_MANAGER, "count": 2, "racks": "network", "manages": "compute"}
     return values
+
+
+def _pair_spines(values: dict[str, Any], catalogue: Catalogue) -> dict[str, Any]:
+    """Return the intent with two compute spines where bandwidth alone asks for one: a start should survive losing any switch."""
+    from pydantic import ValidationError
+
+    from cluster_model.intent.cluster import Cluster
+    from cluster_model.plan.build import build_plan
+
+    try:
+        plan, _ = build_plan(Cluster.model_validate(_drop_unset(values)), catalogue)
+    except ValidationError:
+        return values  # said where the text is checked
+    compute = plan.network("compute") if plan else None
+    if compute is not None and compute.spines_per_pod == 1 and compute.uplinks > 1:
+        values["networks"]["compute"]["switches"] = {"spine": 2}
+    return values
+
+
+def _drop_unset(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _drop_unset(item) for key, item in value.items() if item is not None}
+    return value
 
 
 def _choose_oob(wanted: dict[str, Any], racks: int) -> dict[str, Any]:

@@ -110,9 +110,9 @@ class Wirer:
     def _home_racks(self, seats: list[tuple[str, int]]) -> list[str] | None:
         """Return the racks of a unit's servers where its leafs stand among them (top of rack)."""
         group = self._rack_group("leaf")
-        racks = dict.fromkeys(self._server(seat).rack for seat in seats)
-        home = [rack for rack in racks if rack and self.floor.racks[rack].rack.group == group]
-        return home or None
+        racks = list(dict.fromkeys(self._server(seat).rack for seat in seats))
+        among = all(rack and self.floor.racks[rack].rack.group == group for rack in racks)
+        return racks if racks and among else None
 
     def _rack_group(self, tier: str) -> str:
         racks = self.shape.intent.racks

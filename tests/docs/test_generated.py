@@ -7,7 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from cluster_model.checks.manual import render_page
+from cluster_model.cli.common import inspect_cluster
 from cluster_model.cli.schema import command as schema
+from cluster_model.render.tree import render_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -16,12 +18,18 @@ def run_schema(*options):
     return CliRunner().invoke(schema, options).output
 
 
+def draw_superpod():
+    opened = inspect_cluster(Path("inventory/superpod-roce"))
+    return render_tree(opened.plan, opened.catalogue, only={"diagrams"})["diagrams/rails.svg"].decode()
+
+
 @pytest.mark.parametrize(
     ("page", "write"),
     [
         ("docs/schema/cluster.schema.json", run_schema),
         ("docs/intent.md", lambda: run_schema("--markdown")),
         ("docs/rules.md", render_page),
+        ("docs/images/superpod-roce.svg", draw_superpod),
     ],
 )
 def test_page_is_fresh(page, write):

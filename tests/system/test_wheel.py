@@ -1,5 +1,6 @@
 """The wheel is whole: installed alone, in an empty environment, it renders the lab."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,8 +24,7 @@ def test_an_installed_wheel_renders_the_lab(tmp_path):
     where = run(python, "-c", "import cluster_model; print(cluster_model.__file__)", cwd=tmp_path)
     assert str(tmp_path / "venv") in where
     folder = tmp_path / "lab"
-    folder.mkdir()
-    (folder / "cluster.yml").write_text((ROOT / "inventory" / "lab" / "cluster.yml").read_text())
+    shutil.copytree(ROOT / "inventory" / "lab", folder)
     gpuyard = tmp_path / "venv" / "bin" / "gpuyard"
     run(gpuyard, "render", folder, "-o", tmp_path / "out", cwd=tmp_path)
     assert (tmp_path / "out" / "switches" / "compute-leaf-u01-01" / "config_db.json").is_file()
