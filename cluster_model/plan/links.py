@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from cluster_model.catalogue.types import Technology
 from cluster_model.plan.draft import SwitchDraft
 from cluster_model.plan.media import Cabler, Choice, Shape
-from cluster_model.plan.model import Cable, CableKind, Rack
+from cluster_model.plan.model import Cable, CableKind
 from cluster_model.plan.placement import Floor
 from cluster_model.plan.ports import End, Seat
+
+HOST_KINDS = {"host_leaf", "fabric_manager"}
+NO_KIN: frozenset[End] = frozenset()
 
 
 @dataclass(slots=True)
@@ -34,6 +37,7 @@ class Link:
     seat: Seat
     built: bool
     need_m: float = 0.0
+    group: object = None  # the links that take one medium together
 
     @property
     def bundle(self) -> tuple[str, int] | None:
@@ -46,23 +50,24 @@ class Link:
 def cut_cables(floor: Floor, cabler: Cabler, network: str, technology: Technology, links: list[Link]) -> list[Cable]:
     """Return the cables of the built links, in order. Errors: CAB001."""
     _part_mixed(links)
+    racks = floor.racks
     longest: dict[object, float] = {}
     ends: dict[object, set[End]] = {}
     for link in links:
-        link.need_m = cabler.length(_rack(floor, link.near_rack), link.near_u, _rack(floor, link.far.rack), link.far.u)
-        group = _group(link)
-        if group is not None:
-            longest[group] = max(longest.get(group, 0.0), link.need_m)
+        link.need_m = cabler.length(racks[link.near_rack].rack, link.near_u, racks[link.far.rack].rack, link.far.u)
+        link.group = group = _group(link)
+        if group is not None and link.need_m > longest.get(group, 0.0):
+            longest[group] = link.need_m
+        if link.way == "apart":
             ends.setdefault(group, set()).add(link.near_end)
     kin = {group: frozenset(found) for group, found in ends.items()}
     cables: list[Cable] = []
     for link in links:
         if not link.built:
             continue
-        group = _group(link)
-        reach_m = link.need_m if group is None else longest[group]
+        reach_m = link.need_m if link.group is None else longest[link.group]
         where = f"networks.{network}.{link.far.role}"
-        choice = cabler.choose(technology, link.way, link.near_end, link.seat.end, reach_m, where, kin.get(group, frozenset()))
+        choice = cabler.choose(technology, link.way, link.near_end, link.seat.end, reach_m, where, kin.get(link.group, NO_KIN))
         if choice is None:
             continue
         link.near_optics[link.near_cage] = choice.a_w
@@ -74,11 +79,11 @@ def cut_cables(floor: Floor, cabler: Cabler, network: str, technology: Technolog
 def _part_mixed(links: list[Link]) -> None:
     """Set the links apart that meet in a far cage from different kinds of near cages: no attached cable has such ends."""
     kinds: dict[tuple[str, int], set[tuple[Shape, End]]] = {}
-    for link in links:
-        if link.seat.count > 1:
-            kinds.setdefault((link.far.name, link.seat.cage), set()).add((link.way, link.near_end))
+    shared = [link for link in links if link.seat.count > 1 and link.kind in HOST_KINDS]  # switches of a tier are all alike
+    for link in shared:
+        kinds.setdefault((link.far.name, link.seat.cage), set()).add((link.way, link.near_end))
     mixed = {cage for cage, found in kinds.items() if len(found) > 1}
-    for link in links:
+    for link in shared if mixed else ():
         if (link.far.name, link.seat.cage) in mixed:
             link.way = "apart"
 
@@ -111,7 +116,3 @@ def _cable(network: str, link: Link, choice: Choice, cabler: Cabler) -> Cable:
         b_optic=choice.b_optic,
         assembly=assembly,
     )
-
-
-def _rack(floor: Floor, name: str) -> Rack:
-    return floor.racks[name].rack

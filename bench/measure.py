@@ -1,0 +1,84 @@
+"""What the benchmarks share: one size in a process of its own, and ratios of what was measured in one run."""
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+SIZES = (1024, 4096, 16_384)
+LARGEST = 102_400
+
+
+def clock():
+    """Return CPU seconds of this process, user and system."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def phase(found, name):
+    """Add the CPU seconds of a block to `found` under NAME_cpu_s."""
+    begun = clock()
+    yield
+    found[f"{name}_cpu_s"] = round(clock() - begun, 4)
+
+
+def peak_mib():
+    """Return the most memory this process has held, MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def write_floor(files, rounds=3):
+    """Return (CPU seconds, wall seconds, bytes) of writing files, {relative path: bytes}, to disk at best: the floor."""
+    return min(_write(files) for _ in range(rounds))
+
+
+def _write(files):
+    with tempfile.TemporaryDirectory(prefix="gpuyard-bench-") as folder:
+        root, begun, wall = Path(folder), clock(), time.perf_counter()
+        for name in {str(Path(name).parent) for name in files}:
+            (root / name).mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (root / name).write_bytes(content)
+        return round(clock() - begun, 4), round(time.perf_counter() - wall, 4), sum(map(len, files.values()))
+
+
+def exponent(rows, key):
+    """Return the growth exponent of a value over the sizes, by least squares on logarithms; 1 is linear."""
+    points = [(math.log(row["gpus"]), math.log(row[key])) for row in rows if row.get(key)]
+    if len(points) < 2:
+        return None
+    mean_x, mean_y = (sum(point[axis] for point in points) / len(points) for axis in (0, 1))
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
+    return round(slope, 3)
+
+
+def run(script, measure, doc, keys):
+    """Run a benchmark: each size in a process of its own, a JSON line each, then the growth of `keys`."""
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("--gpus", type=int, nargs="*", default=list(SIZES), help="sizes; default: %(default)s")
+    parser.add_argument("--large", action="store_true", help=f"add {LARGEST:,} GPUs")
+    parser.add_argument("--rounds", type=int, default=1, help="runs per size, of which the quickest counts")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(measure(args.one)))
+        return
+    rows = []
+    for gpus in [*args.gpus, *([LARGEST] if args.large else [])]:
+        found = []
+        for _ in range(args.rounds):
+            done = subprocess.run([sys.executable, script, "--one", str(gpus)], capture_output=True, text=True, check=False)
+            if done.returncode:
+                sys.exit(done.stderr or done.stdout)
+            found.append(json.loads(done.stdout))
+        rows.append(min(found, key=lambda row: row[keys[0]]))
+        print(json.dumps(rows[-1]), flush=True)
+    print(json.dumps({"growth_exponent": {key: exponent(rows, key) for key in keys}}))
