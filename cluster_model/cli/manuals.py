@@ -54,14 +54,22 @@ CATALOGUE: dict[str, Entry] = {
     ),
 }
 
+RENDER: dict[str, Entry] = {
+    "RND001": Entry(
+        "template that cannot be rendered",
+        "A template under templates/switch/NOS/ asks for something that is not there, or is no Jinja. Nothing is written: a tree "
+        "is all or nothing.",
+        "Mend the template at the place shown; docs/add-a-switch-vendor.md lists what a template may use.",
+    ),
+}
+
 
 def read_manuals() -> dict[str, tuple[str, str]]:
     """Return title and text of every manual by rule id, sorted by id."""
     from cluster_model.checks.registry import RULES
 
-    texts = {
-        id_: (entry.title, f"{entry.why}\n\nHow to fix:\n{_indent(entry.fix)}") for id_, entry in {**MANUALS, **CATALOGUE}.items()
-    }
+    entries = {**MANUALS, **CATALOGUE, **RENDER}
+    texts = {id_: (entry.title, f"{entry.why}\n\nHow to fix:\n{_indent(entry.fix)}") for id_, entry in entries.items()}
     for id_, rule in RULES.items():
         manual = rule.manual()
         parts = [manual.law, *(f"{name}:\n{_indent(body)}" for name, body in manual.sections.items())]

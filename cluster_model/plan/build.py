@@ -19,7 +19,7 @@ from cluster_model.plan.fabric import FabricShape, resolve_models, role_of, shap
 from cluster_model.plan.legs import check_nics
 from cluster_model.plan.lossless import plan_lossless
 from cluster_model.plan.media import Cabler
-from cluster_model.plan.model import BomLine, Network, Plan, RackPower, Site
+from cluster_model.plan.model import BomLine, Network, NvmeTarget, Plan, RackPower, Server, Site
 from cluster_model.plan.oob import OobWirer, plan_blocks, shape_oob
 from cluster_model.plan.placement import Floor, place_servers, plan_racks
 from cluster_model.plan.power import Load, plan_power
@@ -230,6 +230,21 @@ def _assemble(ctx: Context, floor: Floor, bench: Bench, shapes: list[FabricShape
         power=tuple(powers[name] for name in order if name in powers),
         bom=_count(bench, pdus),
         gpu_driver=cluster.gpu.driver,
+        nvme_targets=_list_targets(cluster, servers),
+    )
+
+
+def _list_targets(cluster: Cluster, servers: list[Server]) -> tuple[NvmeTarget, ...]:
+    """Return the NVMe over Fabrics targets: servers of the groups named, at their service addresses."""
+    wanted = cluster.networks.storage.nvme_of if cluster.networks.storage else None
+    if wanted is None:
+        return ()
+    return tuple(
+        NvmeTarget(server.name, service.address.partition("/")[0], wanted.port, wanted.discovery_port)
+        for server in servers
+        if server.group in wanted.targets
+        for service in server.services
+        if service.purpose == "storage"
     )
 
 

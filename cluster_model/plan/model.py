@@ -362,6 +362,16 @@ class BomLine:
 
 
 @dataclass(frozen=True, slots=True)
+class NvmeTarget:
+    """A server that exports NVMe namespaces: its service address, where initiators connect and where they discover."""
+
+    server: str
+    address: str
+    port: int
+    discovery_port: int
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """The site's services, as text."""
 
@@ -391,6 +401,7 @@ class Plan:
     power: tuple[RackPower, ...]
     bom: tuple[BomLine, ...]
     gpu_driver: str = ""  # driver branch
+    nvme_targets: tuple[NvmeTarget, ...] = ()
     _index: dict[str, dict[str, object]] = field(default_factory=dict, repr=False, compare=False)
 
     def network(self, name: str) -> Network | None:

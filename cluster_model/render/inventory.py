@@ -139,6 +139,7 @@ def _describe_cluster(plan: Plan) -> Vars:
         "gpuyard_syslog": site.syslog,
         "gpuyard_snmp_managers": site.snmp_managers,
         "gpuyard_networks": {network.name: _describe_network(network) for network in plan.networks},
+        "gpuyard_nvme_targets": plan.nvme_targets,
         "gpuyard_lossless": {
             "data_dscp": lossless.data_dscp,
             "data_tos": lossless.data_tos,

@@ -64,6 +64,10 @@ FIRES = {
         "two of three": (items("servers", "control-002", rack="N01"), "2 of 3 monitors stand in N01"),
         "all": (chain(intent("ceph.monitors", "storage"), _racks("N01", "N01", "N01", "N02")), "3 of 3 monitors"),
     },
+    "STO001": {
+        "ceph": (items("servers", "storage", ports=()), "servers of storage serve storage and have no port"),
+        "nvme": (intent("networks.storage.nvme_of", {"targets": ["control"]}), "servers of control serve storage"),
+    },
     "K8S001": {
         "two": (_keep("control", 2), "of 2 nodes survives no failure"),
         "one": (_keep("control", 1), "of 1 node survives no failure"),
@@ -107,6 +111,7 @@ SILENT = {
     "CEP009": {"five": intent("ceph.monitor_count", 5)},
     "CEP010": {"one": intent("ceph.monitor_count", 1)},
     "CEP011": {"alone": intent("ceph.monitor_count", 1)},
+    "STO001": {"targets with ports": intent("networks.storage.nvme_of", {"targets": ["storage"]})},
     "K8S001": {"three": intent("kubernetes.control", "control")},
     "K8S002": {"two nodes": chain(_keep("control", 2), items("servers", "control", rack="N01"))},
     "FCT100": {"known": facts(servers={"gpu-001": ServerFacts(macs={"c0": "02:00:00:00:00:09"})}, files=FILES)},
