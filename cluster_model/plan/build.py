@@ -40,7 +40,7 @@ def build_plan(
 
     Errors: HWR001, HWR002, HWR003, NOS001, PLC001 to PLC004, NET001, NET002, NET004 to NET009, ADR001, CAB001.
     """
-    # A plan is millions of objects that all live on, and the collector would pass over them again and again to free none: a
+    # A plan is up to a million records that all live on, and the collector would pass over them again and again to free none: a
     # third of the time at 100,000 GPUs (bench/plan.py).
     collecting = gc.isenabled()
     gc.disable()
