@@ -19,7 +19,11 @@ def _frr() -> None:
 
 
 def _check(path: Path) -> tuple[int, str]:
-    done = subprocess.run(["vtysh", "-C", "-f", str(path)], capture_output=True, text=True, check=False)
+    folder = path.parent / "etc"  # vtysh wants a vtysh.conf, and the machine's own is root's
+    folder.mkdir(exist_ok=True)
+    (folder / "vtysh.conf").touch()
+    command = ["vtysh", "--config_dir", str(folder), "-C", "-f", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

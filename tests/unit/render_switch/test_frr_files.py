@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -83,9 +84,10 @@ def test_every_neighbour_of_the_plan_has_its_session(cluster: str) -> None:
 
 
 def test_dnsmasq_accepts_its_file(tmp_path: Path) -> None:
-    if shutil.which("dnsmasq") is None:
+    dnsmasq = shutil.which("dnsmasq", path=f"{os.environ['PATH']}:/usr/sbin")
+    if dnsmasq is None:
         pytest.skip("dnsmasq is missing: install dnsmasq-base")
     file = tmp_path / "dnsmasq.conf"
     file.write_text(factory.file("lab", "oob-leaf-a01", "dnsmasq.conf"), "utf-8")
-    done = subprocess.run(["dnsmasq", "--test", "-C", str(file)], capture_output=True, text=True, check=False)
+    done = subprocess.run([dnsmasq, "--test", "-C", str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
