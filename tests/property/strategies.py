@@ -225,7 +225,7 @@ def clusters(draw, *, most=12, small=False):
         "site": {"domain": "random.example.net"},
         "racks": {
             "rows": {
-                **{row: {"id": index + 1, "racks": -(-room // rows)} for index, row in enumerate(letters)},
+                **{row: {"id": index + 1, "racks": min(200, -(-room // rows))} for index, row in enumerate(letters)},
                 "N": {"id": 9, "racks": draw(st.sampled_from([8, 16, 30]))},
             },
             "groups": {

@@ -61,7 +61,7 @@ def test_growing_within_the_plan_changes_nothing_that_stood(pair):
 
 @pytest.mark.slow
 @given(growing_clusters(most=60))
-@settings(QUICK, max_examples=1000)
+@settings(QUICK, max_examples=400)
 def test_growing_larger_clusters_within_the_plan_changes_nothing_that_stood(pair):
     hold_growth(pair)
 

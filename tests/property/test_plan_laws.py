@@ -6,7 +6,7 @@ from invariants import check_all
 from strategies import catalogue, clusters, plan_of, read
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-LONG = settings(QUICK, max_examples=1500)
+LONG = settings(QUICK, max_examples=600)
 
 
 def hold(document):
