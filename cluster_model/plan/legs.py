@@ -67,7 +67,7 @@ def ports_for(ctx: Context, group: str, network: NetworkName) -> list[ServerPort
 
 
 def check_nics(ctx: Context, group: str) -> None:
-    """Report ports of a group that are given away twice: a port has one cable. Errors: HWR003."""
+    """Report ports of a group that are given away twice, or that share a cage over two networks. Errors: HWR003."""
     owners: dict[str, str] = {}
     for network, names in ctx.cluster.servers[group].nics.items():
         for index, name in enumerate(names):
@@ -81,6 +81,28 @@ def check_nics(ctx: Context, group: str) -> None:
                     fix="take it away here, or there",
                 )
             owners.setdefault(name, network)
+    _check_cages(ctx, group, owners)
+
+
+def _check_cages(ctx: Context, group: str, owners: dict[str, str]) -> None:
+    """Report cages of a group whose ports serve two networks: one transceiver cannot follow both. Errors: HWR003."""
+    model, chosen = ctx.servers[group], ctx.cluster.servers[group].nics
+    planned = {name for name, network in ctx.cluster.networks if network is not None}
+    users: dict[int, tuple[str, str]] = {}
+    for port in model.block.network.ports:
+        network = owners.get(port.name) or ("" if port.network in chosen else port.network)
+        if network not in planned:
+            continue
+        first, other = users.setdefault(port.cage, (network, port.name))
+        if first != network:
+            ctx.report(
+                "HWR003",
+                f"servers.{group}.nics.{network if network in chosen else first}",
+                f"ports {other} and {port.name} share cage {port.cage} and serve two networks",
+                expected="all ports of a cage on one network, since it takes one transceiver",
+                actual=f"{first} and {network}",
+                fix="give both ports to one network",
+            )
 
 
 def plan_legs(ctx: Context, group: str, network: NetworkName, fabric: Fabric, leaf: SwitchModel) -> tuple[Leg, ...]:

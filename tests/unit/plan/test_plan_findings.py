@@ -84,6 +84,13 @@ CASES = [
         "take it away here",
     ),
     (
+        "a cage whose ports serve two networks",
+        small(servers__gpu__nics={"storage": ["enp64s0np0"]}, networks__storage=STORAGE),
+        [("HWR003", "servers.gpu.nics.storage")],
+        "ports enp64s0np0 and enp79s0np0 share cage 3",
+        "give both ports to one network",
+    ),
+    (
         "a port twice on one network",
         small(servers__gpu__nics={"compute": [PORT, PORT]}),
         [("HWR003", "servers.gpu.nics.compute.1")],
