@@ -100,7 +100,9 @@ def _choose_branches(faults: list[_Fault]) -> list[_Fault]:
 
 def _explain(fault: _Fault, source: Source) -> Diagnostic:
     where, name = ".".join(fault.path), fault.path[-1] if fault.path else "the file"
-    if fault.path and fault.path[-1].isdigit() and not fault.is_key:
+    if fault.type == "invalid_key":  # a number stands where the model has words
+        return _explain_unknown(fault, where, name)
+    if len(fault.path) > 1 and fault.path[-1].isdigit() and not fault.is_key:
         name = f"item {int(fault.path[-1]) + 1} of {fault.path[-2]}"
     expected = describe_schema(fault.path, fault.is_key)
     if fault.is_key:
