@@ -22,6 +22,7 @@ COLUMNS: dict[Kind, tuple[str, ...]] = {
     "pdus": ("name", "serial", "mac"),
 }
 """Columns by kind of device; servers also have one `mac.PORT` or `guid.PORT` per port. Only `name` is needed."""
+_COPY = "copy it from the label or the delivery list again, or leave the field empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +94,17 @@ class _Reader:
         header = next(rows, None)
         columns = self._read_header(header) if header else None
         if header is None:
-            self.report("FCT007", _Cell("", 0, 0), "the file has no header line", ",".join(COLUMNS[self.kind]))
+            fix = "write these columns into the first line"
+            self.report("FCT007", _Cell("", 0, 0), "the file has no header line", ",".join(COLUMNS[self.kind]), fix=fix)
         if columns is None:
             return
         seen: dict[str, int] = {}
         for row in rows:
             if len(row) != len(columns):
                 cell = row[len(columns)] if len(row) > len(columns) else row[0]
-                self.report("FCT006", cell, f"the line has {len(row)} fields", f"{len(columns)}, as the header line has")
+                count = "1 field" if len(row) == 1 else f"{len(row)} fields"
+                fix = "add what is missing" if len(row) < len(columns) else "put a field that holds the divider in double quotes"
+                self.report("FCT006", cell, f"the line has {count}", f"{len(columns)}, as the header line has", fix=fix)
                 continue
             cells = {column: cell for column, cell in zip(columns, row, strict=True) if column}
             name = cells["name"]
@@ -125,7 +129,7 @@ class _Reader:
             if is_port:
                 name = f"{prefix.lower()}.{port}"
             if name in columns:
-                self.report("FCT003", cell, f"the column {name} stands twice", "each column once")
+                self.report("FCT003", cell, f"the column {name} stands twice", "each column once", fix="keep one")
                 name = ""
             elif not is_port and name not in known:
                 near = get_close_matches(cell.text.lower(), known, 1, 0.6)
@@ -135,7 +139,7 @@ class _Reader:
                 name = ""
             columns.append(name)
         if "name" not in columns:
-            self.report("FCT007", row[0], "the column name is missing", "one column called name")
+            self.report("FCT007", row[0], "the column name is missing", "one column called name", fix="add it")
             return None
         return columns
 
@@ -148,19 +152,20 @@ class _Reader:
         if prefix == "guid":
             value = parse_guid(cell.text)
             if value is None:
-                self.report("FCT004", cell, f'"{cell.text}" is not a GUID', "16 hexadecimal digits, such as 0xa088c20300123456")
+                expected = "16 hexadecimal digits, such as 0xa088c20300123456"
+                self.report("FCT004", cell, f'"{cell.text}" is not a GUID', expected, fix=_COPY)
         elif prefix == "mac" or prefix.endswith("_mac"):
             value = parse_mac(cell.text)
             if value is None:
-                self.report(
-                    "FCT004", cell, f'"{cell.text}" is not the MAC address of a port', "12 digits, such as a0:88:c2:00:12:34"
-                )
+                expected = "12 hexadecimal digits, such as a0:88:c2:00:12:34"
+                self.report("FCT004", cell, f'"{cell.text}" is not the MAC address of a port', expected, fix=_COPY)
         if value is None:
             return None
         key = f"serial {self.kind} {value}" if column == "serial" else value
         if key in self.owners:
             word = "serial number" if column == "serial" else "GUID" if prefix == "guid" else "MAC address"
-            self.report("FCT005", cell, f"the {word} {value} is used twice", f"one device; {self.owners[key]} has it")
+            expected = f"one device; {self.owners[key]} has it"
+            self.report("FCT005", cell, f"the {word} {value} is used twice", expected, fix="correct the line that is wrong")
             return None
         self.owners[key] = f"{name} ({self.file}:{cell.line}, {column})"
         return value
@@ -190,7 +195,9 @@ def read_facts(wanted: Facts, folder: Path, shown: str) -> tuple[FactTables, lis
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             summary = f"cannot read {name}: {reason}"
-            findings.append(Diagnostic("FCT001", "error", f"facts.{kind}", summary, "a CSV file in UTF-8 beside the intent"))
+            fix = f"correct the name or the file, or delete {kind} until the vendor's list is there"
+            expected = "a CSV file in UTF-8 beside the intent"
+            findings.append(Diagnostic("FCT001", "error", f"facts.{kind}", summary, expected, fix=fix))
             continue
         file = f"{shown}/{name}" if shown and not Path(name).is_absolute() else name
         tables.files[kind] = file

@@ -117,5 +117,5 @@ def _explain_unreadable(file: Path, error: OSError | ValueError) -> Diagnostic:
         fix = "give the folder or file of a cluster; gpuyard new NAME writes one to start from"
     else:
         summary = f"the file cannot be read: {error.strerror if isinstance(error, OSError) else error}"
-        fix = ""
+        fix = "check what stands there, and that you may read it"
     return Diagnostic("YML005", "error", "", summary, "a folder with cluster.yml, or the file itself", fix=fix, file=str(file))

@@ -97,7 +97,7 @@ MANUALS: dict[str, Entry] = {
     ),
     "INT006": Entry(
         "text of the wrong form",
-        "Names become host names and file names, and prefixes become routes, so their form is fixed: names are lower- "
+        "Names become host names and file names, and prefixes become routes, so their form is fixed: names are lower-"
         "case with hyphens, rows are capital letters, racks are row and position, a prefix has no host bits set.",
         "Write the form that is expected.",
     ),

@@ -124,14 +124,15 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
     raw = source.values[where].raw if where in source.values else ""
     if fault.type == "literal_error":
         near = get_close_matches(str(fault.value).lower(), expected.removeprefix("one of ").split(", "), 1, 0.6)
-        fix = f"did you mean {near[0]}?" if near else ""
+        fix = f"did you mean {near[0]}?" if near else "choose one of them"
         return Diagnostic("INT005", "error", where, f"{name} cannot be {_show(fault.value, raw)}", expected, fix=fix)
     if fault.type in _RANGE:
-        return Diagnostic("INT004", "error", where, f"{name} is out of range: {_show(fault.value, raw)}", expected)
+        summary = f"{name} is out of range: {_show(fault.value, raw)}"
+        return Diagnostic("INT004", "error", where, summary, expected, fix=_suggest_bound(fault))
     if fault.type in _FORMAT and isinstance(fault.value, str):
         return _explain_format(fault, where, name, expected)
     actual = describe_value(fault.value)
-    fix = _suggest_rewriting(fault.value, fault.path, source)
+    fix = _suggest_rewriting(fault.value, fault.path, source) or _suggest_form(fault.path)
     return Diagnostic("INT003", "error", where, f"{name} is {actual}", expected, fix=fix)
 
 
@@ -155,9 +156,9 @@ def _explain_unknown(fault: _Fault, where: str, name: str) -> Diagnostic:
 
 
 def _explain_format(fault: _Fault, where: str, name: str, expected: str) -> Diagnostic:
-    summary, fix = f'{name} cannot be "{fault.value}"', ""
+    summary, fix = f'{name} cannot be "{fault.value}"', "write it in that form"
     if fault.type == "ipv4_prefix":
-        fix = _suggest_prefix(fault.value)
+        fix = _suggest_prefix(fault.value) or fix
     elif fault.value != fault.value.lower() and "lower" in expected:
         fix = f"write {fault.value.lower()}"
     return Diagnostic("INT006", "error", where, summary, expected, fix=fix)
@@ -171,6 +172,37 @@ def _suggest_prefix(text: str) -> str:
         return f"write {IPv4Network(text, strict=False)}, the prefix that holds it"
     except ValueError:
         return ""
+
+
+def _suggest_bound(fault: _Fault) -> str:
+    """Return the bound that the value is beyond as the way out: the nearest value that is taken."""
+    for kind in find_schema(fault.path):
+        low, high = kind.get("minimum"), kind.get("maximum")
+        if isinstance(fault.value, int | float) and low is not None and fault.value < low:
+            return f"write {low:g} or more" if isinstance(low, float) else f"write {low} or more"
+        if isinstance(fault.value, int | float) and high is not None and fault.value > high:
+            return f"write {high:g} or less" if isinstance(high, float) else f"write {high} or less"
+    return "write a number within the bounds"
+
+
+_FORMS = {
+    "object": "write its keys below it, each in a line of its own, indented",
+    "array": "write the items in [ ], with commas between them",
+    "integer": "write the number alone, without quotes, unit or fraction",
+    "number": "write the number alone, without quotes or unit",
+    "boolean": "write true or false, without quotes",
+    "string": "write a text, in quotes where YAML would take it for something else",
+}
+"""How each type of value is written, for when nothing nearer to the mistake can be said."""
+
+
+def _suggest_form(path: tuple[str, ...]) -> str:
+    """Return how a value of the types that belong at this path is written."""
+    kinds = find_schema(path)
+    if any("enum" in kind for kind in kinds):
+        return "choose one of them"
+    ways = [_FORMS[kind["type"]] for kind in kinds if kind.get("type") in _FORMS and not {"pattern", "format"} & kind.keys()]
+    return ", or ".join(ways) or "write it in that form"
 
 
 def _suggest_rewriting(value: Any, path: tuple[str, ...], source: Source) -> str:

@@ -76,9 +76,10 @@ def _explain_rack(rack: str, racks: Racks) -> tuple[str, str, str] | None:
     letters = rack.rstrip("0123456789")
     row, position = racks.rows.get(letters), int(rack[len(letters) :])
     if row is None:
-        return f"rack {rack} does not exist: there is no row {letters}", f"a rack in one of the rows {', '.join(racks.rows)}", ""
+        summary = f"rack {rack} does not exist: there is no row {letters}"
+        return summary, f"a rack in one of the rows {', '.join(racks.rows)}", "name a rack that exists, or add the row"
     if not 1 <= position <= row.racks:
-        return f"rack {rack} does not exist", f"{letters}01 to {letters}{row.racks:02d}", ""
+        return f"rack {rack} does not exist", f"{letters}01 to {letters}{row.racks:02d}", "name one of these, or lengthen the row"
     if rack != format_rack(letters, position):
         right = format_rack(letters, position)
         return f"rack {rack} is written {right}", "two digits below 100, three from there", f"write {right}"
@@ -123,7 +124,9 @@ def _check_placements(where: str, group: ServerGroup, planned: int, racks: Racks
     for index, placement in enumerate(group.place):
         here = f"{where}.place.{index}"
         if placement.number > planned:
-            yield _error("INT016", f"{here}.number", f"there is no server {placement.number} in the group", f"1 to {planned}")
+            fix = "correct the number, or raise planned"
+            summary = f"there is no server {placement.number} in the group"
+            yield _error("INT016", f"{here}.number", summary, f"1 to {planned}", fix)
         elif placement.number in seen:
             yield _error(
                 "INT016", f"{here}.number", f"server {placement.number} is placed twice", "one place", "keep one of the two"

@@ -147,7 +147,12 @@ class _Builder:
         for mapping in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(mapping, yaml.MappingNode):
                 self._report(
-                    "YML008", path, _mark(node), "the merge key << does not name a mapping", expected="<<: *anchor of a mapping"
+                    "YML008",
+                    path,
+                    _mark(node),
+                    "the merge key << does not name a mapping",
+                    expected="<<: *anchor of a mapping",
+                    fix="name an anchor that stands on a mapping, or delete the line",
                 )
                 continue
             inherited: dict[Any, tuple[yaml.Node, yaml.Node]] = {}
@@ -191,7 +196,8 @@ def read_yaml(file: str, raw: bytes) -> tuple[Any, Source, list[Diagnostic]]:
         return None, source, [explain_yaml_error(error, source)]
     except _TooMuchError as error:
         mark = source.keys.get(str(error).partition(".")[0], Mark(1, 1))
-        return None, source, [_too_much(file, "aliases expand to more values than any intent has", mark.line, mark.column)]
+        what = "aliases expand to more values than any intent has" if "*" in text else "the file has more values than any intent"
+        return None, source, [_too_much(file, what, mark.line, mark.column)]
     if not isinstance(data, dict) and not has_errors(builder.findings):
         summary, expected = f"the file holds {describe_value(data)}, not a mapping", "keys such as name:, site: and racks:"
         builder.findings.append(Diagnostic("YML003", "error", "", summary, expected, fix=_NEW))
@@ -238,7 +244,8 @@ def _refuse_text(source: Source, raw: bytes) -> Diagnostic | None:
         bad = _UNPRINTABLE.search(line)
         if bad:
             summary = f"the character U+{ord(bad.group()):04X} cannot stand in YAML"
-            return Diagnostic("YML001", "error", "", summary, fix="delete it").located(source.file, number, bad.start() + 1)
+            found = Diagnostic("YML001", "error", "", summary, "printable characters", fix="delete it")
+            return found.located(source.file, number, bad.start() + 1)
     return None
 
 
@@ -252,7 +259,8 @@ def _refuse_events(text: str, source: Source) -> Diagnostic | None:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    second = Diagnostic("YML007", "error", "", "a second document begins here", "one cluster per file")
+                    fix = "delete the ---, or put what follows into a file of its own"
+                    second = Diagnostic("YML007", "error", "", "a second document begins here", "one cluster per file", fix=fix)
                     return second.located(source.file, mark.line + 1, mark.column + 1)
             elif isinstance(event, yaml.CollectionStartEvent):
                 depth += 1

@@ -57,6 +57,7 @@ def test_error_is_located_and_known(case, capsys, monkeypatch):
         assert row["summary"] and not row["summary"].endswith(".")
         assert Path(row["file"]).is_file() or row["id"] == "YML005"
         assert row["line"] or row["id"] in {"YML004", "YML005", "YML006", "FCT007"}
+        assert row["severity"] != "error" or (row["expected"] and row["fix"])
 
 
 @pytest.mark.parametrize("case", CASES)
