@@ -49,10 +49,12 @@ class UnknownNicPort(Rule):
     """Name only ports that the server has.
 
     What it checks:
-        Every port listed under `servers.GROUP.nics` is a port of the group's model.
+        Every port listed under `servers.GROUP.nics` is a port of the group's model, stands once, and shares its cage only with
+        ports of the same network.
 
     Why it matters:
-        A port that does not exist cannot be cabled; its leaf port stays empty and the server has one link less than planned.
+        A port that does not exist cannot be cabled; its leaf port stays empty and the server has one link less than planned. A
+        cage takes one transceiver, which cannot serve two networks of different speed or technology.
 
     How to fix:
         Take the names from `gpuyard catalogue MODEL`.
@@ -61,4 +63,4 @@ class UnknownNicPort(Rule):
         `network.ports` in the catalogue file of the model.
     """
 
-    id, title, stage = "HWR003", "NIC port that the server does not have", "plan"
+    id, title, stage = "HWR003", "NIC port that the server does not have, or has given away", "plan"

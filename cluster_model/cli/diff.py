@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +15,9 @@ from cluster_model.cli.findings import Format
 from cluster_model.cli.show import open_plan
 
 if TYPE_CHECKING:
+    from cluster_model.catalogue.load import Catalogue
     from cluster_model.plan.compare import CableChange, Comparison, DeviceChange, ValueChange
+    from cluster_model.plan.model import Plan
 
 SHOWN = 12
 """Changes of one kind that are listed before the rest is counted; cables that move are always listed."""
@@ -28,22 +31,44 @@ NOUNS = {"server": ("server", "servers"), "switch": ("switch", "switches"), "pdu
 @click.option("--all", "show_all", is_flag=True, help="List every change.")
 @finding_options
 def command(old: Path, new: Path, exit_code: bool, show_all: bool, form: Format, strict: bool) -> None:
-    """Show what changes from one intent to another: devices, cables to add or move, addresses, settings.
+    """Show what changes from one intent to another: devices, cables to add or move, addresses, settings, config lines.
 
     OLD and NEW are folders with cluster.yml, or the files. Cables are named by the end nearer the hosts.
     """
     from cluster_model.plan.compare import compare_plans
 
-    changes = compare_plans(open_plan(old, form, strict=False), open_plan(new, form, strict))
+    before, after = open_plan(old, form, strict=False), open_plan(new, form, strict)
+    changes = compare_plans(before[0], after[0])
+    configs = count_config_lines(before, after) if changes else {}
     if form == "json":
         import orjson
 
-        click.echo(orjson.dumps({"summary": summarize(changes), **asdict(changes)}, option=orjson.OPT_INDENT_2))
+        told = {"summary": summarize(changes), **asdict(changes), "config_lines": configs}
+        click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
     else:
         for line in _describe(changes, show_all):
             click.echo(line)
+        words = [f"~ {path}  +{added:,} -{removed:,}" for path, (added, removed) in configs.items()]
+        for line in _list_section("config lines of switches that stay", words, len(words) if show_all else SHOWN):
+            click.echo(line)
     if exit_code and changes:
         raise click.exceptions.Exit(ERRORS)
+
+
+def count_config_lines(before: tuple[Plan, Catalogue], after: tuple[Plan, Catalogue]) -> dict[str, tuple[int, int]]:
+    """Return lines (added, removed) by path, for the files of switches that stand in both plans and differ.
+
+    Lines are counted as a bag: a line that only moves is no change.
+    """
+    from cluster_model.render.switch import render_switches
+
+    old, new = (dict(render_switches(plan, catalogue)) for plan, catalogue in (before, after))
+    counts: dict[str, tuple[int, int]] = {}
+    for path, text in new.items():
+        if path in old and old[path] != text:
+            was, now = Counter(old[path].splitlines()), Counter(text.splitlines())
+            counts[path.removeprefix("switches/")] = ((now - was).total(), (was - now).total())
+    return counts
 
 
 def summarize(changes: Comparison) -> str:

@@ -13,6 +13,7 @@ from cluster_model.cli.common import USAGE, cluster_argument, finding_options, i
 from cluster_model.cli.findings import Format
 
 if TYPE_CHECKING:
+    from cluster_model.catalogue.load import Catalogue
     from cluster_model.plan.model import CageMode, Pdu, Plan, Server, Switch
 
 Facts = dict[str, Any]
@@ -27,7 +28,7 @@ def command(cluster: Path, name: str, form: Format, strict: bool) -> None:
 
     NAME is a device (`gpu-007`), a rack (`A01`), a port or cable label (`compute-leaf-u01-01:Ethernet0`), or an IP address.
     """
-    plan = open_plan(cluster, form, strict)
+    plan, _ = open_plan(cluster, form, strict)
     found = find(plan, name)
     if not found:
         near = suggest(plan, name)
@@ -46,13 +47,16 @@ def command(cluster: Path, name: str, form: Format, strict: bool) -> None:
             click.echo(line)
 
 
-def open_plan(path: Path, form: Format, strict: bool) -> Plan:
-    """Return the plan of a cluster, whatever the design rules say of it: their findings are validate's to print.
+def open_plan(path: Path, form: Format, strict: bool) -> tuple[Plan, Catalogue]:
+    """Return the plan of a cluster and its catalogue, whatever the design rules say: their findings are validate's to print.
 
     Without a plan the findings are printed, and the verb ends.
     """
     inspection = inspect_cluster(path)
-    return inspection.plan if inspection.plan is not None and not strict else open_cluster(path, form, strict).plan
+    if inspection.plan is not None and inspection.catalogue is not None and not strict:
+        return inspection.plan, inspection.catalogue
+    opened = open_cluster(path, form, strict)
+    return opened.plan, opened.catalogue
 
 
 def find(plan: Plan, name: str) -> list[Facts]:

@@ -112,7 +112,7 @@ def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:
             ServerDraft(
                 name=host,
                 group=name,
-                role=role_of(name, group),
+                role="fabric-manager" if group.manages else role_of(name, group),
                 number=number,
                 model=model,
                 built=number <= group.count,

@@ -165,7 +165,9 @@ def _speeds(model: SwitchModel) -> str:
 def _fill_units(ctx: Context, shape: FabricShape, managers: list[str]) -> bool:
     if shape.name == "compute":
         return _fill_scalable_units(ctx, shape, managers)
-    seats = [(g, n) for g in shape.legs for n in range(1, _planned(ctx, g) + 1)]
+    # GPU servers last: they are what grows most, and what comes after a group moves when it grows past its plan
+    groups = sorted(shape.legs, key=lambda g: (role_of(g, ctx.cluster.servers[g]) == "gpu", ctx.cluster.servers[g].id))
+    seats = [(g, n) for g in groups for n in range(1, _planned(ctx, g) + 1)]
     assert isinstance(shape.intent, StorageNetwork)
     size = shape.intent.unit or _largest_unit(shape, len(seats))
     shape.units = [seats[start : start + size] for start in range(0, len(seats), size)]

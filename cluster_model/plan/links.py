@@ -63,12 +63,10 @@ def cut_cables(floor: Floor, cabler: Cabler, network: str, technology: Technolog
     kin = {group: frozenset(found) for group, found in ends.items()}
     cables: list[Cable] = []
     for link in links:
-        if not link.built:
-            continue
         reach_m = link.need_m if link.group is None else longest[link.group]
         where = f"networks.{network}.{link.far.role}"
         choice = cabler.choose(technology, link.way, link.near_end, link.seat.end, reach_m, where, kin.get(link.group, NO_KIN))
-        if choice is None:
+        if choice is None or not link.built:
             continue
         link.near_optics[link.near_cage] = choice.a_w
         link.far.optics[link.seat.cage] = choice.b_w

@@ -21,6 +21,7 @@ from cluster_model.plan.ports import Seat, count_ports, speeds_of
 from cluster_model.plan.wiring import OOB_MTU_BYTES, Wirer
 
 SEGMENTS = ("bmc", "switch", "host")
+SWITCH_SEGMENT = 1
 BMC_SPEED_GBPS = 1
 
 
@@ -161,7 +162,13 @@ class OobWirer(Wirer):
             self._add_vlans()
 
     def _plugs(self) -> Iterator[Plug]:
-        """Yield every plug, servers first, then switches, then PDUs: their order gives leaf ports and addresses."""
+        """Yield every plug: PDUs, then servers, then switches.
+
+        A leaf takes the first two from its first port up, in this order, and switches from its last port down, so that either may
+        grow past its plan without moving the other.
+        """
+        for pdu in self.pdus:
+            yield Plug(pdu, pdu.name, "net", 0, 1, pdu.built, pdu.rack, 1, _setter(pdu, "management"))
         for group in sorted(self.bench.servers, key=lambda name: self.ctx.cluster.servers[name].id):
             ports = ports_for(self.ctx, group, "oob")
             for server in self.bench.servers[group]:
@@ -172,8 +179,6 @@ class OobWirer(Wirer):
         for switch in self.bench.switches:
             if switch.model.block.management:
                 yield Plug(switch, switch.name, "mgmt", 1, 1, switch.built, switch.rack, switch.u, _setter(switch, "management"))
-        for pdu in self.pdus:
-            yield Plug(pdu, pdu.name, "net", 0, 1, pdu.built, pdu.rack, 1, _setter(pdu, "management"))
 
     def _host_plug(self, server: ServerDraft, port: PortType) -> Plug:
         speeds = {port.speed_gbps, *port.speeds_gbps} & speeds_of(self.shape.leaf.cages)
@@ -224,9 +229,7 @@ class OobWirer(Wirer):
 
     def _wire_unit(self, unit: int) -> None:
         shape, leaf = self.shape, self.wired.leafs[0, unit, 0]
-        plugs = self.plugs[unit]
-        layout = self._leaf_layout(leaf, tuple(plug.speed_gbps for plug in plugs))
-        leaf.modes = layout.modes
+        seated = self._seat(leaf, self.plugs[unit])
         if not leaf.built:
             return
         vlans = (
@@ -234,10 +237,28 @@ class OobWirer(Wirer):
             if isinstance(shape.intent, OobNetwork)
             else ()
         )
-        for order, (plug, seat) in enumerate(zip(plugs, layout.down, strict=False)):
+        for plug, seat, order in seated:
             self._note_plug(leaf, seat, plug)
             if plug.built:
                 self._plug_in(leaf, seat, plug, unit, order, vlans[plug.segment])
+
+    def _seat(self, leaf: SwitchDraft, plugs: list[Plug]) -> list[tuple[Plug, Seat, int]]:
+        """Return each plug with its seat and the seat's number from 0, and set the leaf's modes. Errors: NET001."""
+        low = [plug for plug in plugs if plug.segment != SWITCH_SEGMENT]
+        high = [plug for plug in plugs if plug.segment == SWITCH_SEGMENT]
+        layout = self._leaf_layout(leaf, tuple(plug.speed_gbps for plug in low))
+        uplinks = (self.shape.fabric_speed_gbps, self.shape.clos.uplinks)
+        whole = self.ctx.layout(leaf.model, ((BMC_SPEED_GBPS, self.shape.hosts_per_leaf),), uplinks)
+        seats = whole.down
+        missing = len(low) + len(high) - len(seats)
+        if missing > 0:
+            self._exhausted("leaf", leaf.model, len(plugs) + self.shape.clos.uplinks, missing)
+            return []
+        top = seats[len(seats) - len(high) :]
+        taken = {seat.cage for seat in top}
+        leaf.modes = tuple(b if b.cage in taken else a for a, b in zip(layout.modes, whole.modes, strict=True))
+        seated = [(plug, seat, order) for order, (plug, seat) in enumerate(zip(low, layout.down, strict=False))]
+        return seated + [(plug, seats[-order], len(seats) - order) for order, plug in enumerate(high, 1)]
 
     def _plug_in(self, leaf: SwitchDraft, seat: Seat, plug: Plug, unit: int, order: int, vlan: int) -> None:
         address = gateway = ""
