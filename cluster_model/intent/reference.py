@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from cluster_model.intent.cluster import Cluster
-from cluster_model.intent.json_schema import describe_schema
+from cluster_model.intent.json_schema import describe_schema, find_schema
 
 _HEAD = """# cluster.yml, key by key
 
@@ -29,7 +29,7 @@ def write_reference() -> str:
 
 
 def _describe(model: type[BaseModel], path: tuple[str, ...], parts: list[str]) -> None:
-    title = ".".join("NAME" if part == "name" else part for part in path) or "the file"
+    title = ".".join("NAME" if part == "name" else part for part in path).replace(".item", ", each item") or "the file"
     text = re.sub(r"\s+", " ", model.__doc__ or "").strip()
     rows = [f"\n## {title}\n", f"{text}\n", "| key | what | takes | default |", "|---|---|---|---|"]
     below: list[tuple[type[BaseModel], tuple[str, ...]]] = []
@@ -37,10 +37,12 @@ def _describe(model: type[BaseModel], path: tuple[str, ...], parts: list[str]) -
         here = (*path, name)
         found = _nested(field.annotation)
         if found is not None:
-            nested, keyed = found
-            inside = (*here, "name") if keyed else here
+            nested, container = found
+            inside = (*here, *_INSIDE.get(container, ()))
             below.append((nested, inside))
-            takes = f"a mapping, see [below](#{_anchor(inside)})"
+            takes = f"{'a list of mappings' if container is list else 'a mapping'}, see [below](#{_anchor(inside)})"
+            if any(kind.get("type") == "string" for kind in find_schema(here)):
+                takes = f"a name, or {takes}"
         else:
             takes = describe_schema(here) or "text"
         rows.append(f"| `{name}` | {_cell(field.description or '')} | {_cell(takes)} | {_default(field)} |")
@@ -49,21 +51,25 @@ def _describe(model: type[BaseModel], path: tuple[str, ...], parts: list[str]) -
         _describe(nested, inside, parts)
 
 
-def _nested(annotation: Any) -> tuple[type[BaseModel], bool] | None:
-    """Return the model that a field holds, and whether under names; None for plain values."""
+_INSIDE: dict[Any, tuple[str, ...]] = {dict: ("name",), list: ("item",)}
+"""What stands in a path for an entry of a mapping or a list."""
+
+
+def _nested(annotation: Any) -> tuple[type[BaseModel], Any] | None:
+    """Return the model that a field holds, and dict or list where it holds several; None for plain values."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, False
+        return annotation, None
     arguments = getattr(annotation, "__args__", ())
-    keyed = getattr(annotation, "__origin__", None) in {dict, list}
+    origin = getattr(annotation, "__origin__", None)
     for argument in arguments:
         found = _nested(argument)
         if found is not None:
-            return found[0], found[1] or keyed
+            return found[0], found[1] or (origin if origin in _INSIDE else None)
     return None
 
 
 def _anchor(path: tuple[str, ...]) -> str:
-    return "".join("name" if part == "name" else part for part in path).lower()
+    return "".join("-each-item" if part == "item" else part for part in path).lower()
 
 
 def _cell(text: str) -> str:

@@ -47,6 +47,7 @@ class ServerGroup(Model):
     place: list[Placement] = []
     """Servers that stand elsewhere, by hand, each with a reason."""
     nics: dict[NetworkName, list[str]] = {}
-    """Which of the model's ports serve which network; default: what the catalogue says. An empty list leaves the network out."""
+    """Port names of the model by network, as `compute: [PORT, PORT]`; default: as the catalogue says. An empty list leaves the
+    network out."""
     manages: Literal["compute", "storage"] | None = None
     """For fabric managers: the InfiniBand network they run."""
