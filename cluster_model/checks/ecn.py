@@ -121,7 +121,7 @@ class EcnAbovePfc(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for network, (speed_gbps, _, max_kb, _), where in _thresholds(design):
-            for model, buffer_kb in _buffers(design, network):
+            for model, buffer_kb in _buffers(design, network, speed_gbps):
                 limit_kb = ceil(buffer_kb * ONE_PORT_SHARE)
                 if max_kb > limit_kb:
                     yield self.finding(
@@ -154,7 +154,7 @@ class EcnLate(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for network, (speed_gbps, min_kb, _, _), where in _thresholds(design):
-            for model, buffer_kb in _buffers(design, network):
+            for model, buffer_kb in _buffers(design, network, speed_gbps):
                 switch = design.catalogue.switch(model)
                 share_kb = ceil(buffer_kb * speed_gbps / switch.asic.bandwidth_gbps) if switch else 0
                 if switch and min_kb > share_kb:
@@ -167,9 +167,10 @@ class EcnLate(Rule):
                     )
 
 
-def _buffers(design: Design, network: Network) -> Iterator[tuple[str, float]]:
-    """Yield model and shared buffer in kB of each switch model of a network whose buffer is known."""
-    for model in models_of(network):
+def _buffers(design: Design, network: Network, speed_gbps: int) -> Iterator[tuple[str, float]]:
+    """Yield model and shared buffer in kB of each switch model with ports of that speed, where its buffer is known."""
+    models = models_of(network) if speed_gbps == network.fabric_speed_gbps else (network.leaf_model,)
+    for model in models:
         switch = design.catalogue.switch(model)
         if switch and switch.asic.buffer_mb:
             yield model, switch.asic.buffer_mb * 1048.576  # memories are sized in binary megabytes

@@ -163,6 +163,11 @@ SILENT = {
     "ROC012": {
         "the share": lossless(ecn={"testos": ((400, 1639, 5000, 100),)}),
         "speed not used": lossless(ecn={"testos": ((400, 150, 1500, 100), (25, 1640, 5000, 100))}),
+        "no host stands on the spine": chain(
+            networks("compute", host_speed_gbps=200, spine_model="test/oob"),
+            hardware("test/oob", "asic.buffer_mb", 1),
+            lossless(ecn={"testos": ((400, 1, 2, 100), (200, 800, 5000, 100))}),
+        ),
     },
     "NOS002": {"no RoCE": chain(networks("compute", lossless=False), platform(lacks=("pfc",)))},
     "NOS003": {
