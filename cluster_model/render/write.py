@@ -66,6 +66,8 @@ def write_tree(target: Path, files: Mapping[str, bytes], digest: str, families: 
     if digest and orjson.loads(files[MANIFEST])["digest"] != digest:
         raise ValueError("the manifest is of another digest")
     target = _real(target)
+    if not target.name:
+        raise WriteError(f"{target} cannot be replaced whole; name a folder inside it")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _lock(target):

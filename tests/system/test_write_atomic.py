@@ -152,6 +152,8 @@ def test_a_folder_that_is_not_ours_is_refused(tmp_path):
     with pytest.raises(WriteError, match="is a file"):
         write_tree(tmp_path / "home/letter", make_files(1), "digest-1")
     assert list_names(tmp_path / "home") == ["letter", "manifest.json"]
+    with pytest.raises(WriteError, match="name a folder inside it"):
+        write_tree(Path("/"), make_files(1), "digest-1")
 
 
 def test_an_empty_folder_and_a_link_are_accepted(tmp_path):
