@@ -218,6 +218,14 @@ def _ports(row: dict[str, str], prefix: str) -> dict[str, str]:
     return {column.removeprefix(prefix): value for column, value in row.items() if column.startswith(prefix)}
 
 
+def _split_line(line: str, delimiter: str) -> list[str]:
+    """Return the fields of a line; a line that no CSV reader takes, such as one absurdly long, is one field."""
+    try:
+        return next(csv.reader(io.StringIO(line), delimiter=delimiter))
+    except csv.Error:
+        return [line[:40]]
+
+
 def _split_rows(text: str) -> Iterator[list[_Cell]]:
     """Yield each line that is neither empty nor a comment as cells; the header says whether `,`, `;` or a tab divides."""
     lines = text.splitlines()
@@ -228,7 +236,7 @@ def _split_rows(text: str) -> Iterator[list[_Cell]]:
         if not delimiter:
             delimiter = max(",;\t", key=line.count)
         cells, start = [], 1
-        for field_text in next(csv.reader(io.StringIO(line), delimiter=delimiter)):
+        for field_text in _split_line(line, delimiter):
             column = line.find(field_text.strip(), start - 1) + 1 or start
             cells.append(_Cell(field_text.strip(), number, column))
             start = column + len(field_text.strip()) if field_text.strip() else start + 1

@@ -69,3 +69,10 @@ def test_tables(tmp_path):
 def test_no_facts(tmp_path):
     tables, findings = read_facts(Facts(), tmp_path, "")
     assert (tables.servers, tables.files, findings) == ({}, {}, [])
+
+
+def test_line_that_no_reader_takes_is_a_finding(tmp_path):
+    (tmp_path / "s.csv").write_text(f"name,serial\ngpu-001,{'x' * 200_000}\ngpu-002,S2\n")
+    tables, findings = read_facts(Facts(servers="s.csv"), tmp_path, "")
+    assert [(finding.id, finding.line) for finding in findings] == [("FCT006", 2)]
+    assert tables.servers == {"gpu-002": ServerFacts("S2", line=3)}
