@@ -17,7 +17,7 @@ from cluster_model.intent.messages import explain_refusals
 from cluster_model.intent.references import check_references
 from cluster_model.intent.salvage import salvage, touches
 from cluster_model.intent.source import Source
-from cluster_model.intent.yaml_source import read_yaml
+from cluster_model.intent.yaml_source import MAX_BYTES, read_yaml
 
 FILE_NAME = "cluster.yml"
 
@@ -58,7 +58,8 @@ def load_cluster(path: Path) -> Loaded:
     file = path / FILE_NAME if path.is_dir() else path
     folder = file.parent
     try:
-        raw = file.read_bytes()
+        with file.open("rb") as opened:
+            raw = opened.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         return Loaded(None, Source(str(file)), findings=[_explain_unreadable(file, error)], folder=folder)
     data, source, findings = read_yaml(str(file), raw)

@@ -225,7 +225,7 @@ def describe_value(value: Any) -> str:
 def _refuse_text(source: Source, raw: bytes) -> Diagnostic | None:
     """Return why these bytes are not worth parsing, or None."""
     if len(raw) > MAX_BYTES:
-        return _too_much(source.file, f"the file has {len(raw)} bytes", 1, 1)
+        return _too_much(source.file, f"the file has more than {MAX_BYTES} bytes", 1, 1)
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         found = Diagnostic("YML006", "error", "", "the file is UTF-16", "a UTF-8 file", fix="save the file as UTF-8")
         return found.located(source.file, 0, 0)

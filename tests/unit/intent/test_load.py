@@ -97,3 +97,8 @@ def test_no_exchange_of_a_word_raises(tmp_path_factory, index, word):
     loaded = load_cluster(path)
     assert loaded.cluster is not None or loaded.findings
     assert all(finding.line or finding.id == "YML004" for finding in loaded.findings)
+
+
+def test_endless_file_is_read_to_its_bound_only():
+    loaded = load_cluster(Path("/dev/zero"))
+    assert [finding.id for finding in loaded.findings] == ["YML009"]
