@@ -56,7 +56,7 @@ def translate(document: Document, model: type[BaseModel], error: ValidationError
                 f"{field} is missing",
                 expected=f"a value for {field}",
                 actual="nothing",
-                fix=f"add {field} to {_around(loc)}",
+                fix=f"add {field} to {_around(loc[:-1])}",
             )
         elif kind == "extra_forbidden":
             known = sorted(fields_at(model, tuple(item["loc"])[:-1]))
