@@ -169,7 +169,7 @@ class OobWirer(Wirer):
         """
         for pdu in self.pdus:
             yield Plug(pdu, pdu.name, "net", 0, 1, pdu.built, pdu.rack, 1, _setter(pdu, "management"))
-        for group in sorted(self.bench.servers, key=lambda name: self.ctx.cluster.servers[name].id):
+        for group in self._groups():
             ports = ports_for(self.ctx, group, "oob")
             for server in self.bench.servers[group]:
                 if server.model.block.bmc:
@@ -179,6 +179,10 @@ class OobWirer(Wirer):
         for switch in self.bench.switches:
             if switch.model.block.management:
                 yield Plug(switch, switch.name, "mgmt", 1, 1, switch.built, switch.rack, switch.u, _setter(switch, "management"))
+
+    def _groups(self) -> list[str]:
+        """Return the server groups by id: their order in the intent moves nothing."""
+        return sorted(self.bench.servers, key=lambda name: self.ctx.cluster.servers[name].id)
 
     def _host_plug(self, server: ServerDraft, port: PortType) -> Plug:
         speeds = {port.speed_gbps, *port.speeds_gbps} & speeds_of(self.shape.leaf.cages)
@@ -319,8 +323,8 @@ class OobWirer(Wirer):
 
     def _control_addresses(self) -> tuple[str, ...]:
         found = []
-        for servers in self.bench.servers.values():
-            for server in servers:
+        for group in self._groups():
+            for server in self.bench.servers[group]:
                 if server.role == "control" and server.built:
                     found += [port.address.partition("/")[0] for port in server.ports if port.network == "oob" and port.address][
                         :1

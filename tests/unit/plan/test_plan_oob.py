@@ -68,6 +68,14 @@ def test_dhcp_is_relayed_to_the_control_servers_or_to_those_given():
     assert given.switch("oob-leaf-a01").vlans[0].dhcp_servers == ("10.9.9.9",)
 
 
+def test_dhcp_relays_are_the_same_in_whatever_order_the_file_has_the_control_groups():
+    groups = {"control": CONTROL, "spare": {**CONTROL, "id": 4, "role": "control"}}
+    document = small(servers={**small()["servers"], **groups})
+    turned = small(servers=dict(reversed(document["servers"].items())))
+    relays = [plan_of(found).switch("oob-leaf-a01").vlans[0].dhcp_servers for found in (document, turned)]
+    assert len(relays[0]) == 4 and relays[0] == relays[1]
+
+
 def test_ports_and_addresses_stay_while_the_rack_fills():
     part = plan_of(small(servers__gpu__count=2, servers__gpu__planned=8, racks__groups__gpu__pdu="generic/pdu-34kw"))
     whole = plan_of(small(servers__gpu__count=8, racks__groups__gpu__pdu="generic/pdu-34kw"))
