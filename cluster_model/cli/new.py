@@ -12,12 +12,14 @@ import click
 
 if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
+    from cluster_model.catalogue.types import Server
 
 SCHEMA = Path("docs", "schema", "cluster.schema.json")
-DEFAULTS = {
-    "roce": {"leaf": "nvidia/sn5600"},
-    "infiniband": {"leaf": "nvidia/qm9700"},
+LEAFS = {
+    "roce": ((800, "nvidia/sn5600"),),
+    "infiniband": ((200, "nvidia/qm8790"), (400, "nvidia/qm9700"), (800, "nvidia/q3400-ra")),
 }
+"""Compute leafs by the speed in Gb/s of the NICs that they serve, slowest first."""
 STORAGE_SERVER, CONTROL_SERVER, FABRIC_MANAGER, STORAGE_LEAF = (
     "generic/2u-24nvme",
     "generic/1u",
@@ -26,7 +28,9 @@ STORAGE_SERVER, CONTROL_SERVER, FABRIC_MANAGER, STORAGE_LEAF = (
 )
 OOB_SPINES = ((32, "nvidia/sn3700c"), (128, "nvidia/sn4700"), (512, "nvidia/sn5600"))
 """Aggregation switches by the 100 Gb/s links they can take, smallest first."""
-RACK_U, ROW_RACKS, UNIT = 48, 20, 32
+OOB_POOLS = ((300, "10.120.0.0/14"), (1300, "10.112.0.0/12"), (5800, "10.192.0.0/10"))
+"""Pools of the out-of-band network by the racks that they have room for, smallest first."""
+RACK_U, ROW_RACKS, MOST_RACKS, ROWS, UNIT, CEPH_HOSTS = 48, 20, 200, 250, 32, 3
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LETTERS = [*_ALPHABET, *(a + b for a in _ALPHABET for b in _ALPHABET if f"{a}{b}" not in {"NO", "ON"})]
 
@@ -38,7 +42,7 @@ _LETTERS = [*_ALPHABET, *(a + b for a in _ALPHABET for b in _ALPHABET if f"{a}{b
 @click.option(
     "--technology", type=click.Choice(["roce", "infiniband"]), default="roce", show_default=True, help="Compute network."
 )
-@click.option("--leaf", metavar="MODEL", help="Compute leaf.  [default: by technology]")
+@click.option("--leaf", metavar="MODEL", help="Compute leaf.  [default: by technology and NIC]")
 @click.option("--spine", metavar="MODEL", help="Compute spine.  [default: as the leaf]")
 @click.option("--oob-leaf", default="nvidia/sn2201", show_default=True, metavar="MODEL", help="Out-of-band leaf.")
 @click.option("--nos", default="sonic", show_default=True, help="Network operating system of the Ethernet switches.")
@@ -80,7 +84,7 @@ def choose_values(name: str, wanted: dict[str, Any], catalogue: Catalogue) -> di
     """
     from cluster_model.catalogue.types import Server, Switch
 
-    leaf = wanted["leaf"] or DEFAULTS[wanted["technology"]]["leaf"]
+    leaf = wanted["leaf"] or _choose_leaf(wanted, catalogue)
     for option, model, kind in (
         ("--server", wanted["server"], Server),
         ("--leaf", leaf, Switch),
@@ -92,19 +96,29 @@ def choose_values(name: str, wanted: dict[str, Any], catalogue: Catalogue) -> di
     device, server = catalogue.device(wanted["server"]), catalogue.server(wanted["server"])
     if device is None or server is None or server.gpus is None:
         raise click.UsageError(f"--server: {wanted['server']} has no GPUs")
+    known = sorted({*catalogue.platforms} - {"infiniband"})
+    if wanted["nos"] not in known:
+        raise click.UsageError(f"--nos: {wanted['nos']} is none of {', '.join(known)}")
+    if 0 < wanted["storage"] < CEPH_HOSTS:
+        raise click.UsageError(f"--storage: Ceph keeps three copies on three servers; give 0, or {CEPH_HOSTS} and more")
+    has_compute = _compute_speed(server) > 0
+    has_managers = has_compute and wanted["technology"] == "infiniband" and _can_manage(leaf, catalogue)
     count = math.ceil(wanted["gpus"] / server.gpus.count)
     per_rack = min(wanted["per_rack"], max(1, RACK_U // math.ceil(device.u_height)))
     unit = wanted["unit"] or (UNIT if count > UNIT else None)
-    if wanted["technology"] == "infiniband" and not wanted["unit"] and count % UNIT == 0:
-        unit = UNIT - 1  # a full unit would leave the fabric managers no leaf port
+    if has_compute and wanted["technology"] == "infiniband" and not wanted["unit"]:
+        most = _count_ports(leaf, catalogue) // 2 - has_managers  # a full leaf would leave the fabric managers no port
+        unit = math.ceil(count / math.ceil(count / max(1, most)))
     gpu_racks = math.ceil(count / per_rack)
     rack_kw = math.ceil(per_rack * server.power.maximum_w / 1000 * 1.1)
-    others = 3 + wanted["storage"] + 2 * (wanted["technology"] == "infiniband")
+    others = 3 + wanted["storage"] + 2 * has_managers
     network_racks = max(2, math.ceil(others / 8) + math.ceil(count / 16))
-    gpu_rows = _cut_rows((a for a in _LETTERS if not a.startswith("N")), gpu_racks, 1)
-    network_rows = _cut_rows((a for a in _LETTERS if a.startswith("N")), network_racks, len(gpu_rows) + 1)
-    if sum(row["racks"] for row in gpu_rows.values()) < gpu_racks:
-        raise click.UsageError(f"--gpus: {gpu_racks} racks of servers are more than rows have letters; raise --per-rack")
+    letters = [a for a in _LETTERS if a.startswith("N")]
+    length = max(ROW_RACKS, math.ceil(gpu_racks / (ROWS - len(letters))), math.ceil(network_racks / len(letters)))
+    if length > MOST_RACKS:
+        raise click.UsageError(f"--gpus: {gpu_racks + network_racks} racks are more than rows have room for; raise --per-rack")
+    gpu_rows = _cut_rows((a for a in _LETTERS if not a.startswith("N")), gpu_racks, length, 1)
+    network_rows = _cut_rows(letters, network_racks, length, len(gpu_rows) + 1)
     compute = {"leaf": leaf, "spine": wanted["spine"], "technology": wanted["technology"]}
     if wanted["technology"] == "roce":
         compute |= {"nos": wanted["nos"], "pool": "10.64.0.0/11"}
@@ -125,13 +139,41 @@ def choose_values(name: str, wanted: dict[str, Any], catalogue: Catalogue) -> di
         "servers": servers,
         "networks": {"compute": compute, "oob": _choose_oob(wanted, gpu_racks + network_racks)},
     }
+    if not has_compute:
+        del values["networks"]["compute"]
+        servers["gpu"]["unit"] = None
+    if wanted["storage"] or not has_compute:
+        values["networks"]["storage"] = {"leaf": STORAGE_LEAF, "nos": wanted["nos"], "pool": "10.128.0.0/12"}
     if wanted["storage"]:
         servers["storage"] = {"id": 2, "model": STORAGE_SERVER, "count": wanted["storage"], "racks": "network"}
-        values["networks"]["storage"] = {"leaf": STORAGE_LEAF, "nos": wanted["nos"], "pool": "10.128.0.0/12"}
         values["ceph"] = {"hosts": "storage", "pools": {"datasets": {"replicas": 3}}}
-    if wanted["technology"] == "infiniband":
+    if has_managers:
         servers["fabric-manager"] = {"id": 4, "model": FABRIC_MANAGER, "count": 2, "racks": "network", "manages": "compute"}
     return values
+
+
+def _choose_leaf(wanted: dict[str, Any], catalogue: Catalogue) -> str:
+    """Return the compute leaf for the server's NICs."""
+    server = catalogue.server(wanted["server"])
+    speed = _compute_speed(server) if server else 0
+    return next((model for most, model in LEAFS[wanted["technology"]] if speed <= most), LEAFS[wanted["technology"]][-1][1])
+
+
+def _compute_speed(server: Server) -> int:
+    return max((port.speed_gbps for port in server.network.ports if port.network == "compute"), default=0)
+
+
+def _can_manage(leaf: str, catalogue: Catalogue) -> bool:
+    """Return whether the fabric managers' ports run at a leaf's own speed."""
+    manager, switch = catalogue.server(FABRIC_MANAGER), catalogue.switch(leaf)
+    own = {int(group.modes[0].partition("x")[2]) for group in switch.cages} if switch else set()
+    return manager is not None and _compute_speed(manager) in own
+
+
+def _count_ports(model: str, catalogue: Catalogue) -> int:
+    """Return the ports of a switch with every cage in its native mode."""
+    switch = catalogue.switch(model)
+    return sum(group.count * int(group.modes[0].partition("x")[0]) for group in switch.cages) if switch else 0
 
 
 def _pair_spines(values: dict[str, Any], catalogue: Catalogue) -> dict[str, Any]:
@@ -166,14 +208,14 @@ def _choose_oob(wanted: dict[str, Any], racks: int) -> dict[str, Any]:
         "leaf": wanted["oob_leaf"],
         "spine": spine,
         "nos": wanted["nos"],
-        "pool": "10.120.0.0/14" if racks <= 300 else "10.112.0.0/12",
+        "pool": next((pool for most, pool in OOB_POOLS if racks <= most), OOB_POOLS[-1][1]),
         "racks_per_leaf": racks_per_leaf,
     }
 
 
-def _cut_rows(letters: Iterable[str], racks: int, first_id: int) -> dict[str, dict[str, int]]:
-    """Return rows of at most ROW_RACKS racks by letter."""
-    lengths = [min(ROW_RACKS, racks - start) for start in range(0, racks, ROW_RACKS)]
+def _cut_rows(letters: Iterable[str], racks: int, most: int, first_id: int) -> dict[str, dict[str, int]]:
+    """Return rows of at most `most` racks by letter."""
+    lengths = [min(most, racks - start) for start in range(0, racks, most)]
     return {
         row: {"id": first_id + index, "racks": length} for index, (row, length) in enumerate(zip(letters, lengths, strict=False))
     }

@@ -28,6 +28,9 @@ def test_result_validates(technology, gpus, tmp_path, capsys):
     [
         ["--storage", "12"],
         ["--server", "dell/xe9680", "--per-rack", "2", "--unit", "16", "--gpus", "512"],
+        ["--server", "generic/4u-8l40s", "--gpus", "64"],
+        ["--server", "nvidia/dgx-a100", "--technology", "infiniband", "--gpus", "160"],
+        ["--server", "nvidia/dgx-b300", "--technology", "infiniband", "--gpus", "576", "--storage", "3"],
         ["--spine", "nvidia/sn5600", "--leaf", "nvidia/sn5600", "--gpus", "64", "--server", "nvidia/dgx-h200"],
     ],
 )
@@ -35,6 +38,24 @@ def test_options_validate(options, tmp_path, capsys):
     assert run(["new", "lab", *options, "-o", str(tmp_path)]) == 0
     capsys.readouterr()
     assert run(["validate", str(tmp_path / "lab")]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "leaf", "unit"),
+    [
+        (["--gpus", "248"], "nvidia/qm9700", None),
+        (["--gpus", "256"], "nvidia/qm9700", 16),
+        (["--gpus", "1024"], "nvidia/qm9700", 26),
+        (["--gpus", "1120", "--server", "nvidia/dgx-a100"], "nvidia/qm8790", 20),
+        (["--gpus", "1152", "--server", "nvidia/dgx-b300"], "nvidia/q3400-ra", 72),
+    ],
+)
+def test_infiniband_units_are_even_and_leave_room_for_the_managers(options, leaf, unit, tmp_path):
+    assert run(["new", "lab", "--technology", "infiniband", *options, "-o", str(tmp_path)]) == 0
+    data = yaml.safe_load((tmp_path / "lab" / "cluster.yml").read_text("utf-8"))
+    group = data["servers"]["gpu"]
+    assert data["networks"]["compute"]["leaf"] == leaf
+    assert group.get("unit", group["count"]) == (unit or group["count"])
 
 
 def uncomment(text: str) -> str:
@@ -95,7 +116,8 @@ def test_refuses_to_overwrite(tmp_path, capsys):
         (["lab", "--server", "generic/1u"], "generic/1u has no GPUs"),
         (["lab", "--leaf", "nvidia/dgx-h100"], "nvidia/dgx-h100 is a server, not a switch"),
         (["lab", "--oob-leaf", "acme/none"], "acme/none is not in the catalogue"),
-        (["lab", "--nos", "SONiC"], 'nos cannot be "SONiC"'),
+        (["lab", "--nos", "SONiC"], "SONiC is none of cumulus, eos, frr, sonic"),
+        (["lab", "--storage", "2"], "give 0, or 3 and more"),
         (["lab", "--gpus", "0"], "0 is not in the range"),
         (["lab", "--gpus", "400000", "--per-rack", "1"], "raise --per-rack"),
     ],
