@@ -39,6 +39,7 @@ EXAMPLES: dict[str, Any] = {
     "syslog": ["10.255.0.14"],
     "snmp_managers": ["10.255.0.16"],
     "dhcp_servers": ["10.255.0.67"],
+    "upstreams": [{"switch": "oob-spine-01", "prefix": "10.255.255.0/31"}],
     "nvme_of": {"targets": ["storage"]},
     "pfc_priorities": [3],
     "ecn": {400: {"min_kb": 1000, "max_kb": 4000, "probability_percent": 10}},

@@ -120,6 +120,15 @@ class OobVlans(Model):
     """Provisioning ports of servers."""
 
 
+class Upstream(Model):
+    """A link from the out-of-band network to the site's own router."""
+
+    switch: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
+    """Out-of-band switch that it is plugged into, e.g. `oob-spine-01`."""
+    prefix: Prefix
+    """The link's subnet, a /30 or /31: the site's router has its first address, the switch the second."""
+
+
 class OobNetwork(Fabric):
     """The out-of-band network: BMCs, PDUs, switch management and provisioning ports."""
 
@@ -131,6 +140,9 @@ class OobNetwork(Fabric):
     """Host bandwidth over uplink bandwidth that a leaf may have."""
     vlans: OobVlans = OobVlans()
     """VLAN ids."""
+    upstreams: list[Upstream] = []
+    """Ways out to the site's resolvers, time servers and log collectors, each with a default route. The site's router routes the
+    pool back. Each takes a last free cage of its switch, at the speed of the fabric's links."""
     dhcp_servers: list[Address] = []
     """Where leafs relay DHCP to; default: the control servers' provisioning addresses."""
 

@@ -17,6 +17,7 @@ from cluster_model.plan.model import (
     Switch,
     SwitchPort,
     Tier,
+    Upstream,
     Vlan,
 )
 
@@ -51,6 +52,7 @@ class SwitchDraft:
     mac: str = ""
     serial: str = ""
     guid: str = ""
+    upstreams: tuple[Upstream, ...] = ()
 
     def freeze(self) -> Switch:
         """Return the planned switch, its ports in panel order."""
@@ -83,6 +85,7 @@ class SwitchDraft:
             serial=self.serial,
             guid=self.guid,
             where=self.where,
+            upstreams=self.upstreams,
         )
 
 

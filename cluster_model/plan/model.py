@@ -84,6 +84,17 @@ class Vlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Upstream:
+    """A switch's port to the site's router, with its own address and the router's: the next hop of the default route."""
+
+    port: str
+    cage: int
+    speed_gbps: int
+    address: str
+    gateway: str
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceRoute:
     """A leaf's route to a host's service address (/32), over one of the host's ports."""
 
@@ -124,6 +135,7 @@ class Switch:
     serial: str
     guid: str
     where: str
+    upstreams: tuple[Upstream, ...] = ()  # ports to the site's router
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +308,7 @@ class Network:
     pool: str
     slices: tuple[Slice, ...]
     where: str
+    has_upstream: bool = False  # a default route is announced in it
 
     @property
     def cables(self) -> dict[str, int]:

@@ -18,6 +18,7 @@ from cluster_model.plan.links import Link
 from cluster_model.plan.model import Management, ServerPort, SwitchPort, Tier, Vlan
 from cluster_model.plan.placement import Floor, reserve_tops
 from cluster_model.plan.ports import Seat, count_ports, speeds_of
+from cluster_model.plan.upstream import lead_out
 from cluster_model.plan.wiring import OOB_MTU_BYTES, Wirer
 
 SEGMENTS = ("bmc", "switch", "host")
@@ -160,6 +161,7 @@ class OobWirer(Wirer):
         Wirer.wire(self)
         if not self.ctx.failed():
             self._add_vlans()
+            lead_out(self.ctx, self.shape, self._drafts(), self.links)
 
     def _plugs(self) -> Iterator[Plug]:
         """Yield every plug: PDUs, then servers, then switches.
@@ -320,6 +322,9 @@ class OobWirer(Wirer):
                 made.append(Vlan(ids[segment], name, f"{text(first + 1)}/{whole.rpartition('/')[2]}", whole, relays))
                 leaf.originates.append(whole)
             leaf.vlans = tuple(made)
+
+    def _drafts(self) -> list[SwitchDraft]:
+        return [*self.wired.leafs.values(), *self.wired.spines.values(), *self.wired.cores.values()]
 
     def _control_addresses(self) -> tuple[str, ...]:
         found = []

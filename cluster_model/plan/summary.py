@@ -75,6 +75,7 @@ def summarise_network(
         pool=str(intent.pool) if shape.cut else "",
         slices=slices,
         where=shape.where,
+        has_upstream=any(switch.upstreams for switch in own),
     )
 
 

@@ -79,8 +79,10 @@ def test_commands_print_what_the_page_says(page, workplace):
                 made.append("\n".join([f"$ {command}", *(line.rstrip() for line in actual)]) + "\n")
                 continue
             made.append("\n".join([f"$ {command}", *expected]) + "\n")
-            assert matches(expected, actual), f"{page.name}: $ {command}\n--- the page says\n" + "\n".join(expected) + (
-                "\n--- it printed\n" + "\n".join(actual)
+            assert matches(expected, actual), (
+                f"{page.name}: $ {command}\n--- the page says\n"
+                + "\n".join(expected)
+                + ("\n--- it printed\n" + "\n".join(actual))
             )
         if update:
             text = text.replace(block["body"], "".join(made))

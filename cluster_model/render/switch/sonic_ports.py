@@ -77,6 +77,10 @@ def plug_ports(switch: Switch, slots: tuple[CageSlot, ...]) -> Config:
         interfaces[port.name] = {} if port.address else {"ipv6_use_link_local_only": "enable"}
         if port.address:
             interfaces[f"{port.name}|{port.address}"] = {}
+    for way in switch.upstreams:
+        rows[way.port] = {**rows[way.port], "admin_status": "up", "description": f"site:{way.gateway}"}
+        interfaces[way.port] = {}
+        interfaces[f"{way.port}|{way.address}"] = {}
     parents: dict[int, str] = {}
     for slot in slots:
         parents.setdefault(slot.cage, slot.name)

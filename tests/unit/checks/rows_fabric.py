@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from small_plan import PLATFORM, chain, hardware, intent, items, lossless, networks, plan, platform, ports
 
-from cluster_model.plan.model import CageMode
+from cluster_model.plan.model import CageMode, Site
 
 
 def _cable_two_rails(design):
@@ -29,6 +29,7 @@ def _third_uplink(design):
     return plan(switches=(replace(first, ports=(*first.ports, first.ports[-1])), *others))(design)
 
 
+TIMED = Site("test.example.net", "UTC", (), ("10.255.0.123",), (), ())
 SPLIT = tuple(CageMode(cage, "osfp", 2, 200, 8 * cage, 8, False) for cage in range(1, 65))
 CLASHING_MAP = tuple(1 if dscp == 26 else 6 if dscp == 48 else 0 for dscp in range(64))
 
@@ -37,6 +38,7 @@ FIRES = {
         "chip": (networks("compute", mtu_bytes=9500), "above what test/leaf carries"),
         "nos": (chain(networks("compute", mtu_bytes=9215), platform(mtu_bytes=9214)), "above what TestOS carries"),
     },
+    "NET019": {"no way out": (plan(site=TIMED), "no switch or BMC has a route")},
     "NET010": {"uplinks by hand": (networks("compute", oversubscription=2.0), "oversubscribed 2.00 to 1")},
     "NET012": {"host above switch": (networks("compute", host_mtu_bytes=9200), "may send 9200 bytes")},
     "NET013": {
@@ -124,6 +126,7 @@ SILENT = {
         "at the limit": networks("compute", mtu_bytes=9216),
         "InfiniBand": networks("compute", technology="infiniband", mtu_bytes=9500),
     },
+    "NET019": {"a way out": chain(plan(site=TIMED), networks("oob", has_upstream=True))},
     "NET010": {
         "allowed": networks("compute", oversubscription=2.0, oversubscription_allowed=2.0),
         "rounded": networks("compute", oversubscription=1.333, oversubscription_allowed=1.3333),

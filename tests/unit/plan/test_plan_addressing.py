@@ -130,6 +130,7 @@ def test_spines_of_a_pod_share_an_as_number_and_pods_differ():
         "superpod-roce",
         servers__gpu__unit=8,
         networks__oob__racks_per_leaf=1,
+        networks__oob__upstreams=[],
         networks__compute__tiers=3,
     )
     plan = plan_of(wide)

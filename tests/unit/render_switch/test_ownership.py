@@ -33,6 +33,7 @@ def test_frr_conf_has_no_addresses(cluster: str) -> None:
 def test_every_address_of_the_plan_is_configured_once(cluster: str) -> None:
     for switch in factory.plan(cluster).switches:
         planned = [port.address for port in switch.ports if port.address] + [vlan.address for vlan in switch.vlans]
+        planned += [way.address for way in switch.upstreams]
         if switch.management:
             planned.append(switch.management.address)
         if switch.nos == "sonic":
