@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,10 +39,11 @@ def command(cluster: Path, as_json: bool, form: Format, strict: bool) -> None:
 
 
 def _describe(plan: Plan) -> Iterator[str]:
-    yield (
-        f"{plan.name}: {plan.gpus:,} GPUs, {len(plan.servers):,} servers, {len(plan.switches):,} switches, "
-        f"{len(plan.cables):,} cables, {len(plan.racks):,} racks"
-    )
+    from cluster_model.render.diagram_style import format_count
+
+    counted = {"GPU": plan.gpus, "server": len(plan.servers), "switch": len(plan.switches)}
+    counted |= {"cable": len(plan.cables), "rack": len(plan.racks)}
+    yield f"{plan.name}: {', '.join(format_count(count, word) for word, count in counted.items())}"
     groups: dict[str, list[int]] = {}
     models = {}
     for server in plan.servers:
@@ -89,11 +89,14 @@ def _row_of_bandwidth(network: Network) -> tuple[str, ...]:
         network.spine_core_bandwidth_gbps,
         network.bisection_gbps,
     )
-    return network.name, *(format_rate(rate) if rate else "" for rate in rates), f"{network.oversubscription:g}:1"
+    ratio = f"{network.oversubscription:g}:1" if network.oversubscription else ""  # one tier has no uplinks to compare with
+    return network.name, *(format_rate(rate) if rate else "" for rate in rates), ratio
 
 
 def _describe_power(plan: Plan) -> Iterator[str]:
     """Yield racks by what they draw; racks that draw the same share a line."""
+    from cluster_model.render.diagram_style import format_count
+
     kinds: dict[tuple[str, ...], list[RackPower]] = {}
     for entry in plan.power:
         caps = (
@@ -108,8 +111,8 @@ def _describe_power(plan: Plan) -> Iterator[str]:
     yield from _format_table(columns, shown, right=set(range(1, 8)))
     if len(rows) > len(shown):
         yield f"  and {len(rows) - len(shown)} more kinds of rack"
-    rows_of = Counter(rack.row for rack in plan.racks)
-    yield f"\nPower: {plan.power_w / 1000:,.1f} kW at most, in {len(plan.racks):,} racks of {len(rows_of)} rows."
+    where = f"{format_count(len(plan.racks), 'rack')} of {format_count(len({rack.row for rack in plan.racks}), 'row')}"
+    yield f"\nPower: {plan.power_w / 1000:,.1f} kW at most, in {where}."
 
 
 def _fold(names: Sequence[str]) -> str:

@@ -56,7 +56,8 @@ def _list_figures(plan: Plan) -> Iterator[tuple[str, str, str]]:
     yield format_power(plan.power_w), "at most", "optics included"
     compute = plan.network("compute")
     if compute is not None and compute.bisection_gbps:
-        yield format_rate(compute.bisection_gbps), "bisection", f"compute, {compute.oversubscription:g}:1"
+        ratio = f"{compute.oversubscription:g}:1" if compute.oversubscription else "one tier"
+        yield format_rate(compute.bisection_gbps), "bisection", f"compute, {ratio}"
 
 
 def _list_tables(plan: Plan) -> Iterator[Table]:
@@ -109,7 +110,7 @@ def _describe_network(network: Network) -> tuple[str, ...]:
         str(network.spines or ""),
         str(network.cores or ""),
         f"{network.host_speed_gbps}G" if network.host_speed_gbps else "",
-        f"{network.oversubscription:g}",
+        f"{network.oversubscription:g}" if network.oversubscription else "",
         format_rate(network.bisection_gbps) if network.bisection_gbps else "",
         network.pool,
     )

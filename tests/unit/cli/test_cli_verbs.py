@@ -127,3 +127,27 @@ def test_catalogue_of_a_cluster(tmp_path, capsys):
     (folder / "a1.yaml").write_text(text, "utf-8")
     assert run(["catalogue", "acme/a1", "--cluster", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith("gpu acme/a1: 80 GB")
+
+
+ONE_RACK = """\
+name: one
+site: {domain: one.example.net}
+racks:
+  rows: {A: {id: 1, racks: 1}}
+  groups: {all: {id: 1, rows: [A], power_kw: 40, feed_kw: 40}}
+servers:
+  gpu: {id: 1, model: nvidia/dgx-h100, count: 2, racks: all}
+  control: {id: 2, model: generic/1u, count: 1, racks: all}
+networks:
+  compute: {technology: roce, leaf: nvidia/sn5600, tiers: 1, rails_per_leaf: 8, pool: 10.64.0.0/16, racks: all}
+  oob: {leaf: nvidia/sn2201, tiers: 1, pool: 10.120.0.0/16, racks: all}
+"""
+
+
+def test_plan_of_one_rack(tmp_path, capsys):
+    (tmp_path / "cluster.yml").write_text(ONE_RACK)
+    assert run(["plan", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("one: 16 GPUs, 3 servers, 2 switches, 23 cables, 1 rack\n")
+    assert "in 1 rack of 1 row." in out
+    assert "0:1" not in out and "oversubscription" not in out
