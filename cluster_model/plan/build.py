@@ -78,7 +78,8 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
     place_servers(ctx, floor)
     if ctx.failed() or oob_shape is None:
         return None, ctx.findings
-    bench = Bench(servers={name: _draft_servers(ctx, floor, name) for name in cluster.servers})
+    groups = sorted(cluster.servers, key=lambda name: cluster.servers[name].id)
+    bench = Bench(servers={name: _draft_servers(ctx, floor, name) for name in groups})
     cabler = Cabler(ctx)
     for shape in shapes:
         Wirer(ctx, floor, cabler, bench, shape).wire()
@@ -195,10 +196,9 @@ def _plan_powers(ctx: Context, floor: Floor, bench: Bench) -> dict[str, RackPowe
 def _assemble(ctx: Context, floor: Floor, bench: Bench, shapes: list[FabricShape], pdus: list[PduDraft], digest: str) -> Plan:
     cluster = ctx.cluster
     powers = _plan_powers(ctx, floor, bench)
-    groups = sorted(bench.servers, key=lambda name: cluster.servers[name].id)
     servers = []
-    for name in groups:
-        for draft in bench.servers[name]:
+    for drafts in bench.servers.values():
+        for draft in drafts:
             if draft.built:
                 power = powers[draft.rack]
                 servers.append(draft.freeze(power.gpu_cap_w, power.gpu_cap_feed_lost_w))

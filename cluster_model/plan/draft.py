@@ -162,6 +162,6 @@ class PduDraft:
 class Bench:
     """All drafts and cables of a cluster."""
 
-    servers: dict[str, list[ServerDraft]] = field(default_factory=dict)  # by group, number 1 first
+    servers: dict[str, list[ServerDraft]] = field(default_factory=dict)  # by group, in the order of ids; number 1 first
     switches: list[SwitchDraft] = field(default_factory=list)
     cables: list[Cable] = field(default_factory=list)

@@ -171,9 +171,9 @@ class OobWirer(Wirer):
         """
         for pdu in self.pdus:
             yield Plug(pdu, pdu.name, "net", 0, 1, pdu.built, pdu.rack, 1, _setter(pdu, "management"))
-        for group in self._groups():
+        for group, servers in self.bench.servers.items():
             ports = ports_for(self.ctx, group, "oob")
-            for server in self.bench.servers[group]:
+            for server in servers:
                 if server.model.block.bmc:
                     yield Plug(server, server.name, "bmc", 0, 1, server.built, server.rack, server.u, _setter(server, "bmc"))
                 for port in ports:
@@ -181,10 +181,6 @@ class OobWirer(Wirer):
         for switch in self.bench.switches:
             if switch.model.block.management:
                 yield Plug(switch, switch.name, "mgmt", 1, 1, switch.built, switch.rack, switch.u, _setter(switch, "management"))
-
-    def _groups(self) -> list[str]:
-        """Return the server groups by id: their order in the intent moves nothing."""
-        return sorted(self.bench.servers, key=lambda name: self.ctx.cluster.servers[name].id)
 
     def _host_plug(self, server: ServerDraft, port: PortType) -> Plug:
         speeds = {port.speed_gbps, *port.speeds_gbps} & speeds_of(self.shape.leaf.cages)
@@ -328,8 +324,8 @@ class OobWirer(Wirer):
 
     def _control_addresses(self) -> tuple[str, ...]:
         found = []
-        for group in self._groups():
-            for server in self.bench.servers[group]:
+        for servers in self.bench.servers.values():
+            for server in servers:
                 if server.role == "control" and server.built:
                     found += [port.address.partition("/")[0] for port in server.ports if port.network == "oob" and port.address][
                         :1
