@@ -20,7 +20,7 @@ from cluster_model.plan.legs import check_nics
 from cluster_model.plan.lossless import plan_lossless
 from cluster_model.plan.media import Cabler
 from cluster_model.plan.model import BomLine, Network, NvmeTarget, Plan, RackPower, Server, Site
-from cluster_model.plan.oob import OobWirer, plan_blocks, shape_oob
+from cluster_model.plan.oob import Blocks, OobWirer, plan_blocks, shape_oob
 from cluster_model.plan.placement import Floor, place_servers, plan_racks
 from cluster_model.plan.power import Load, plan_power
 from cluster_model.plan.summary import summarise_network
@@ -83,9 +83,10 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
     cabler = Cabler(ctx)
     for shape in shapes:
         Wirer(ctx, floor, cabler, bench, shape).wire()
-    pdus = _draft_pdus(ctx, floor, bench)
+    oob_wirer = OobWirer(ctx, floor, cabler, bench, oob_shape, blocks=blocks)
+    pdus = oob_wirer.pdus = _draft_pdus(ctx, floor, bench, blocks, oob_wirer.place())
     _take_switch_facts(ctx, bench)
-    OobWirer(ctx, floor, cabler, bench, oob_shape, blocks=blocks, pdus=pdus).wire()
+    oob_wirer.wire()
     _take_switch_facts(ctx, bench)  # of the out-of-band switches, which exist only now
     if ctx.failed():
         return None, ctx.findings
@@ -129,11 +130,14 @@ def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:
     return drafts
 
 
-def _draft_pdus(ctx: Context, floor: Floor, bench: Bench) -> list[PduDraft]:
+def _draft_pdus(ctx: Context, floor: Floor, bench: Bench, blocks: Blocks, oob_racks: set[str]) -> list[PduDraft]:
+    """Return the PDUs of every rack that will hold something; `oob_racks` have out-of-band spines or cores."""
     known = ctx.facts.pdus if ctx.facts is not None else {}
     everything = [d for drafts in bench.servers.values() for d in drafts] + list(bench.switches)
-    planned = {d.rack for d in everything}
-    built = {d.rack for d in everything if d.built}
+    planned = oob_racks | {d.rack for d in everything}
+    built = oob_racks | {d.rack for d in everything if d.built}
+    for racks in (planned, built):
+        racks.update([block[0] for block in blocks.racks if racks.intersection(block)])  # where the block's leaf stands
     drafts = []
     for space in floor.racks.values():
         rack = space.rack

@@ -152,8 +152,22 @@ class OobWirer(Wirer):
     pdus: list[PduDraft] = field(default_factory=list)
     plugs: list[list[Plug]] = field(default_factory=list)
 
+    def place(self) -> set[str]:
+        """Make the switches; return the racks of spines and cores, which may stand there alone and want PDUs all the same."""
+        Wirer._make_switches(self)
+        return {switch.rack for switch in (*self.wired.spines.values(), *self.wired.cores.values())}
+
+    def _make_switches(self) -> None:
+        """Tell which of the placed switches are built, now that it is known what is plugged into them."""
+        units = self._built_units()
+        pods = {unit // self.shape.units_per_pod for unit in units}
+        for (_, unit, _), leaf in self.wired.leafs.items():
+            leaf.built = unit in units
+        for (_, pod, _), spine in self.wired.spines.items():
+            spine.built = pod in pods
+
     def wire(self) -> None:
-        """Make switches, access links and links between switches."""
+        """Make access links and links between switches, which stand already (`place`)."""
         by_rack: dict[str, list[Plug]] = {}
         for plug in self._plugs():
             by_rack.setdefault(plug.rack, []).append(plug)

@@ -356,13 +356,15 @@ def check_positions(plan, cluster):
 
 
 def check_power(plan):
-    """Assert that a rack's load is the sum of its devices; it fits exactly where limits hold, or where a cap makes them hold."""
+    """Assert that a rack's load is the sum of its devices, on a PDU per feed; it fits where limits hold or a cap makes them."""
     loads, optics = Counter(), Counter()
     for device in [*plan.servers, *plan.switches]:
         loads[device.rack] += device.power_w + device.optics_w
         optics[device.rack] += device.optics_w
     assert set(loads) == {power.rack for power in plan.power}
     racks = {rack.name: rack for rack in plan.racks}
+    fed = Counter(pdu.rack for pdu in plan.pdus)
+    assert fed == {name: racks[name].feeds for name in loads if racks[name].pdu}
     for power in plan.power:
         rack = racks[power.rack]
         assert abs(power.load_w - loads[power.rack]) < 0.2 and abs(power.optics_w - optics[power.rack]) < 0.2

@@ -86,6 +86,19 @@ def test_ports_and_addresses_stay_while_the_rack_fills():
     assert [pdu.name for pdu in part.pdus] == ["pdu-a01-1", "pdu-a01-2"]
 
 
+@pytest.mark.parametrize("racks_per_leaf", [1, 2])
+def test_a_rack_with_nothing_but_out_of_band_switches_has_its_pdus(racks_per_leaf):
+    alone = {"racks__rows__N__racks": 16, "servers__gpu__count": 4, "networks__oob__racks_per_leaf": racks_per_leaf}
+    plan = plan_of(small(**alone, racks__groups__network__pdu="generic/pdu-17kw"))
+    roles = {}
+    for switch in plan.switches:
+        roles.setdefault(switch.rack, set()).add((switch.network, switch.role))
+    assert {("oob", "spine"), ("oob", "leaf")} in roles.values()
+    loaded = [power.rack for power in plan.power if power.rack.startswith("N")]
+    assert [(pdu.rack, pdu.feed) for pdu in plan.pdus] == [(rack, feed) for rack in loaded for feed in (1, 2)]
+    assert all(pdu.management is not None for pdu in plan.pdus)
+
+
 def test_every_leaf_has_its_uplinks_over_both_spines():
     plan = plan_of(small())
     for leaf in oob_leafs(plan):
