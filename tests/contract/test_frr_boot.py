@@ -61,3 +61,20 @@ def test_a_dead_host_takes_its_service_address_along() -> None:
         wait_for(lambda: leafs() == {str(other.switch.asn)}, "the dead path to go")
         assert service.prefix in other.routes()
         assert set(leaf.switch.originates) <= spine.routes()
+
+
+def test_every_switch_knows_the_way_out_and_forgets_a_dead_one() -> None:
+    require_frr(daemons=True)
+    names = ("oob-spine-01", "oob-spine-02", "oob-leaf-a01", "oob-leaf-n01")
+    with boot(*_parts("lab", *names)) as routers:
+        first, leafs = routers[names[0]], [routers[name] for name in names[2:]]
+        for leaf in leafs:
+            wait_for(lambda leaf=leaf: _hops(leaf, "0.0.0.0/0") == 2, "the default route over both spines")
+            for port in leaf.switch.ports:
+                if port.peer in names[:2]:
+                    peer = port.name
+                    wait_for(lambda leaf=leaf, peer=peer: _own(leaf) <= leaf.advertised(peer), f"{leaf.switch.name} to speak")
+                    assert leaf.advertised(peer) == _own(leaf), "a leaf leads nobody out"
+        first.run("ip", "link", "set", f"x{first.switch.upstreams[0].port}", "down")
+        for leaf in leafs:
+            wait_for(lambda leaf=leaf: _hops(leaf, "0.0.0.0/0") == 1, "the dead way to go")

@@ -80,6 +80,13 @@ class Router:
             batch.append(f"link set {port.name} up")
             if port.address:
                 batch.append(f"addr add {port.address} dev {port.name}")
+        for way in self.switch.upstreams:
+            batch += [
+                f"link add {way.port} type veth peer name x{way.port}",
+                f"link set x{way.port} up",
+                f"link set {way.port} up",
+                f"addr add {way.address} dev {way.port}",
+            ]
         for vlan in self.switch.vlans:
             batch += [
                 f"link add vlan{vlan.id} type bridge",
