@@ -107,6 +107,15 @@ class Wirer:
         """Return a unit's number for addresses and ASNs."""
         return unit
 
+    def _leaf_number(self, plane: int, unit: int, index: int) -> int:
+        """Return a leaf's number among all leafs, by which its loopback and its uplinks' addresses are cut."""
+        return (plane * pow2(len(self.shape.units)) + self._position(unit)) * pow2(self.shape.leafs_per_unit) + index
+
+    def _spine_number(self, plane: int, pod: int, index: int) -> int:
+        """Return a spine's number among all spines, by which its loopback and its uplinks' addresses are cut."""
+        clos = self.shape.clos
+        return (plane * pow2(clos.pods) + pod) * pow2(max(1, clos.uplinks)) + index
+
     def _home_racks(self, seats: list[tuple[str, int]]) -> list[str] | None:
         """Return the racks of a unit's servers where its leafs stand among them (top of rack)."""
         group = self._rack_group("leaf")
@@ -135,12 +144,11 @@ class Wirer:
     ) -> SwitchDraft:
         shape, clos, cut = self.shape, self.shape.clos, self.shape.cut
         base = self.ctx.cluster.asn_base
-        units, lpu = pow2(len(shape.units)), pow2(shape.leafs_per_unit)
         if role == "leaf":
-            tier, number = 0, (plane * units + self._position(unit)) * lpu + index
-            asn = leaf_asn(base, shape.name, plane, self._position(unit) * lpu + index)
+            tier, number = 0, self._leaf_number(plane, unit, index)
+            asn = leaf_asn(base, shape.name, plane, self._position(unit) * pow2(shape.leafs_per_unit) + index)
         elif role == "spine":
-            tier, number = 1, (plane * pow2(clos.pods) + pod) * pow2(max(1, clos.uplinks)) + index
+            tier, number = 1, self._spine_number(plane, pod, index)
             asn = spine_asn(base, shape.name, plane, pod)
         else:
             tier, number = 2, (plane * pow2(clos.core_groups) + pod) * pow2(clos.cores) + index
@@ -360,12 +368,11 @@ class Wirer:
         for (plane, unit, index), leaf in self.wired.leafs.items():
             pod, position = unit // shape.units_per_pod, unit % shape.units_per_pod * shape.leafs_per_unit + index
             seats = self.ctx.layout(leaf.model, (), (speed, clos.uplinks)).up
-            number = (plane * pow2(len(shape.units)) + self._position(unit)) * pow2(shape.leafs_per_unit) + index
             for link, seat in enumerate(seats):
                 spine = self.wired.spines[plane, pod, link // clos.links_per_spine]
                 far = position * clos.links_per_spine + link % clos.links_per_spine
                 if far < len(layout.down):
-                    address = shape.cut.link(False, number, pow2(clos.uplinks), link) if self._numbered() and shape.cut else 0
+                    address = self._link_address(False, self._leaf_number(plane, unit, index), clos.uplinks, link)
                     self._join("leaf_spine", leaf, seat, spine, layout.down[far], clos.links_per_spine, address)
 
     def _wire_cores(self) -> None:
@@ -379,18 +386,17 @@ class Wirer:
         down = ((speed, clos.leafs_per_pod * clos.links_per_spine),)
         seats = self.ctx.layout(shape.spine, down, (speed, clos.spine_uplinks)).up
         for (plane, pod, index), spine in self.wired.spines.items():
-            number = (plane * pow2(clos.pods) + pod) * pow2(max(1, clos.uplinks)) + index
             for link, seat in enumerate(seats):
                 core = self.wired.cores[plane, index, link // clos.links_per_core]
                 far = pod * clos.links_per_core + link % clos.links_per_core
                 if far < len(layout.down):
-                    address = (
-                        shape.cut.link(True, number, pow2(clos.spine_uplinks), link) if self._numbered() and shape.cut else 0
-                    )
+                    address = self._link_address(True, self._spine_number(plane, pod, index), clos.spine_uplinks, link)
                     self._join("spine_core", spine, seat, core, layout.down[far], clos.links_per_core, address)
 
-    def _numbered(self) -> bool:
-        return self.shape.intent.underlay == "numbered"
+    def _link_address(self, upper: bool, number: int, uplinks: int, link: int) -> int:
+        """Return the first address of an uplink of the n-th leaf, or with `upper` spine; 0 where links have none."""
+        cut = self.shape.cut
+        return cut.link(upper, number, pow2(uplinks), link) if cut and self.shape.intent.underlay == "numbered" else 0
 
     def _join(
         self, kind: CableKind, low: SwitchDraft, seat: Seat, high: SwitchDraft, far: Seat, links: int, address: int
