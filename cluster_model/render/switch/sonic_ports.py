@@ -16,6 +16,9 @@ DEVICE_TYPES = {"leaf": "ToRRouter", "spine": "LeafRouter", "core": "SpineRouter
 """SONiC names tiers from the servers up: ToR (T0), leaf (T1), spine (T2)."""
 _NRZ_LANE_GBPS = 25
 """Fastest lane that still speaks NRZ; above it the lane is PAM4, and PAM4 has no link without RS-FEC (IEEE 802.3)."""
+_FEC_GBPS = 100
+"""Port speed from which NRZ lanes have RS-FEC too: 100GBASE-CR4 and -SR4 demand it (IEEE 802.3, clauses 92 and 95), SONiC's own
+minigraph.py sets it, and where the field is left out SAI's default is none. Below that speed the cable decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ def list_slots(
             }
             if mode.form_factor == "rj45":
                 row["autoneg"] = "on"
-            elif mode.speed_gbps > _NRZ_LANE_GBPS * lanes:
+            elif mode.speed_gbps >= _FEC_GBPS or mode.speed_gbps > _NRZ_LANE_GBPS * lanes:
                 row["fec"] = "rs"
             name = pattern.format(cage=mode.cage, lane=mode.first_lane + sub * lanes, sub0=sub, sub1=sub + 1)
             slots.append(CageSlot(name, mode.cage, row))
