@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from cluster_model.catalogue.cages import switch_cages
 from cluster_model.catalogue.types import SonicSupport
 from cluster_model.catalogue.types import Switch as SwitchModel
 from cluster_model.plan.model import Lossless, Switch
@@ -63,9 +62,7 @@ def _slots(scene: Scene, switch: Switch, support: SonicSupport) -> tuple[CageSlo
     key = ("slots", *_kind(switch))
     found: tuple[CageSlot, ...] | None = scene.shared.get(key)
     if found is None:
-        device = scene.catalogue.device(switch.model)
-        lanes = {cage.number: cage.lane_numbers for cage in switch_cages(device)} if device is not None else {}
-        found = scene.shared[key] = list_slots(switch, support, scene.catalogue.platforms[switch.nos], lanes)
+        found = scene.shared[key] = list_slots(switch, support, scene.catalogue.platforms[switch.nos])
     return found
 
 

@@ -30,20 +30,15 @@ class CageSlot:
     idle: dict[str, str]
 
 
-def list_slots(
-    switch: Switch, support: SonicSupport, platform: Platform, lane_numbers: dict[int, tuple[int, ...]]
-) -> tuple[CageSlot, ...]:
-    """Return every port of a switch in panel order; the same for all switches of one model with the same modes.
-
-    `lane_numbers` are each cage's lanes as the hardware counts them, which is not always how its ports are named.
-    """
+def list_slots(switch: Switch, support: SonicSupport, platform: Platform) -> tuple[CageSlot, ...]:
+    """Return every port of a switch in panel order; the same for all switches of one model with the same modes."""
     first = min((mode.cage for mode in switch.modes), default=0)
     slots: list[CageSlot] = []
     for mode in sorted(switch.modes, key=lambda mode: mode.cage):
         pattern = platform.port_native if mode.native else platform.port_split
         lanes = max(1, mode.lanes // mode.count)
         for sub in range(mode.count):
-            own = lane_numbers[mode.cage][sub * lanes : (sub + 1) * lanes]
+            own = mode.lane_numbers[sub * lanes : (sub + 1) * lanes]
             row = {
                 "admin_status": "down",
                 "alias": _alias(support, mode, sub),
