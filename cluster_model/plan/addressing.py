@@ -7,7 +7,7 @@ the switch has the even address. A host reaches a whole lane (a rail) by one rou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 
 from cluster_model.plan.model import Slice
 
@@ -56,7 +56,6 @@ class Cut:
     size: int
     planes: int
     lanes: int
-    units: int
     leafs: int  # leafs per unit and lane
     seats: int  # host links per leaf and lane
 
@@ -146,7 +145,7 @@ def cut_pool(
         PoolTooSmall: the plan does not fit (ADR001).
     """
     base, size = int(pool.network_address), pool.num_addresses
-    cut = Cut(base, size, pow2(planes), pow2(lanes), units, pow2(leafs), pow2(seats))
+    cut = Cut(base, size, pow2(planes), pow2(lanes), pow2(leafs), pow2(seats))
     hosts = cut.planes * cut.lanes * pow2(units) * cut.unit_size * 2
     _require("host links", hosts, size)
     _require("service addresses", pow2(units) * cut.seats * 16, size)
@@ -164,11 +163,8 @@ def _require(role: str, need: int, size: int) -> None:
 def host_address(address: int) -> tuple[str, str, str]:
     """Return (switch address/31, host address/31, switch address) of the /31 at `address`.
 
-    >>> host_address(int(IPv4Address("10.64.0.0")))
+    >>> host_address(10 << 24 | 64 << 16)
     ('10.64.0.0/31', '10.64.0.1/31', '10.64.0.0')
     """
     gateway = text(address)
     return f"{gateway}/31", f"{text(address + 1)}/31", gateway
-
-
-__all__ = ["Cut", "IPv4Address", "PoolTooSmall", "advise_wider", "cut_pool", "host_address", "pow2", "prefix", "text"]

@@ -9,13 +9,12 @@ from typing import Any
 
 from cluster_model import __version__
 from cluster_model.catalogue.load import Catalogue
-from cluster_model.catalogue.types import Technology
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.cluster import Cluster
 from cluster_model.names import DeviceName, format_name, natural_key
 from cluster_model.plan.context import Context, resolve_server
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft
-from cluster_model.plan.fabric import FabricShape, resolve_models, role_of, shape_fabric
+from cluster_model.plan.fabric import FabricShape, resolve_fabric, resolve_models, role_of, shape_fabric
 from cluster_model.plan.legs import check_nics
 from cluster_model.plan.lossless import plan_lossless
 from cluster_model.plan.media import Cabler
@@ -98,9 +97,7 @@ def _resolve_fabrics(ctx: Context) -> None:
     for name in ("compute", "storage"):
         intent = getattr(ctx.cluster.networks, name)
         if intent is not None:
-            technology: Technology = "infiniband" if intent.technology == "infiniband" else "ethernet"
-            nos = "infiniband" if technology == "infiniband" else intent.nos or "sonic"
-            resolve_models(ctx, intent, f"networks.{name}", nos, technology)
+            resolve_fabric(ctx, name, intent)
 
 
 def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:

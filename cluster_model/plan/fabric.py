@@ -79,14 +79,21 @@ def resolve_models(
     return leaf, spine, core
 
 
+def resolve_fabric(
+    ctx: Context, name: str, intent: ComputeNetwork | StorageNetwork
+) -> tuple[Technology, tuple[SwitchModel, SwitchModel, SwitchModel] | None]:
+    """Return what the compute or storage network speaks, and its models as `resolve_models` does."""
+    if intent.technology == "infiniband":
+        return "infiniband", resolve_models(ctx, intent, f"networks.{name}", "infiniband", "infiniband")
+    return "ethernet", resolve_models(ctx, intent, f"networks.{name}", intent.nos or "sonic", "ethernet")
+
+
 def shape_fabric(ctx: Context, name: Literal["compute", "storage"]) -> FabricShape | None:
     """Return the shape of the compute or storage network; None where there is none or where findings forbid it."""
     intent = ctx.cluster.networks.compute if name == "compute" else ctx.cluster.networks.storage
     if intent is None:
         return None
-    technology: Technology = "infiniband" if intent.technology == "infiniband" else "ethernet"
-    nos = "infiniband" if technology == "infiniband" else intent.nos or "sonic"
-    models = resolve_models(ctx, intent, f"networks.{name}", nos, technology)
+    technology, models = resolve_fabric(ctx, name, intent)
     if models is None:
         return None
     before = len(ctx.findings)
@@ -184,7 +191,7 @@ def _fill_scalable_units(ctx: Context, shape: FabricShape, managers: list[str]) 
     if manager_legs is None:
         return False
     extra = ceil(len(manager_legs) / shape.leafs_per_unit)
-    uplinks = _uplinks(shape) if len(shape.legs) > 1 or _planned_units(ctx, size_of, 0) * shape.leafs_per_unit > 1 else 0
+    uplinks = _uplinks(shape) if len(shape.legs) > 1 or _planned_units(ctx, size_of) * shape.leafs_per_unit > 1 else 0
     reserved = (
         extra if extra and shape.hosts_per_leaf + extra + uplinks > count_ports(shape.leaf.cages, shape.host_speed_gbps) else 0
     )
@@ -212,15 +219,15 @@ def _fill_scalable_units(ctx: Context, shape: FabricShape, managers: list[str]) 
     return True
 
 
-def _planned_units(ctx: Context, size_of: dict[str, int], extra: int) -> int:
-    return sum(ceil((_planned(ctx, g) + extra) / size) for g, size in size_of.items())
+def _planned_units(ctx: Context, size_of: dict[str, int]) -> int:
+    return sum(ceil(_planned(ctx, g) / size) for g, size in size_of.items())
 
 
 def _manager_legs(ctx: Context, shape: FabricShape, managers: list[str]) -> list[tuple[Seat, Leg]] | None:
     found: list[tuple[Seat, Leg]] = []
     for g in managers:
         group = ctx.cluster.servers[g]
-        for number in range(1, (group.planned or group.count) + 1):
+        for number in range(1, _planned(ctx, g) + 1):
             for port in ports_for(ctx, g, shape.name):
                 speeds = ({port.speed_gbps, *port.speeds_gbps}) & speeds_of(shape.leaf.cages)
                 if not speeds:
@@ -378,4 +385,4 @@ def _cut(ctx: Context, shape: FabricShape) -> bool:
     return True
 
 
-__all__ = ["FabricShape", "Seat", "resolve_models", "role_of", "shape_fabric"]
+__all__ = ["FabricShape", "Seat", "resolve_fabric", "resolve_models", "role_of", "shape_fabric"]

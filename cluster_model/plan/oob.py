@@ -12,7 +12,7 @@ from cluster_model.plan.addressing import PoolTooSmall, advise_wider, cut_pool, 
 from cluster_model.plan.clos import Impossible, size_clos
 from cluster_model.plan.context import Context, SwitchModel
 from cluster_model.plan.draft import PduDraft, ServerDraft, SwitchDraft
-from cluster_model.plan.fabric import FabricShape, resolve_models
+from cluster_model.plan.fabric import FabricShape
 from cluster_model.plan.legs import ports_for
 from cluster_model.plan.links import Link
 from cluster_model.plan.model import Management, ServerPort, SwitchPort, Tier, Vlan
@@ -112,7 +112,7 @@ def _cut(ctx: Context, shape: FabricShape, intent: OobNetwork, blocks: Blocks) -
             switches=(
                 pow2(blocks.positions),
                 pow2(clos.pods) * pow2(max(1, clos.uplinks)),
-                pow2(max(1, clos.core_groups * clos.cores)),
+                pow2(max(1, clos.core_groups)) * pow2(max(1, clos.cores)),
             ),
             slots=(pow2(max(1, clos.uplinks)), pow2(max(1, clos.spine_uplinks))) if numbered else (0, 0),
         )
@@ -175,7 +175,7 @@ class OobWirer(Wirer):
         Wirer.wire(self)
         if not self.ctx.failed():
             self._add_vlans()
-            lead_out(self.ctx, self.shape, self._drafts(), self.links)
+            lead_out(self.ctx, self.shape, self.wired.switches, self.links)
 
     def _plugs(self) -> Iterator[Plug]:
         """Yield every plug: PDUs, then servers, then switches.
@@ -333,9 +333,6 @@ class OobWirer(Wirer):
                 leaf.originates.append(whole)
             leaf.vlans = tuple(made)
 
-    def _drafts(self) -> list[SwitchDraft]:
-        return [*self.wired.leafs.values(), *self.wired.spines.values(), *self.wired.cores.values()]
-
     def _control_addresses(self) -> tuple[str, ...]:
         found = []
         for servers in self.bench.servers.values():
@@ -353,6 +350,3 @@ def _setter(draft: ServerDraft | SwitchDraft | PduDraft, name: str) -> Callable[
         setattr(draft, name, replace(at, mac=mac))
 
     return attach
-
-
-__all__ = ["Blocks", "OobWirer", "plan_blocks", "resolve_models", "shape_oob"]

@@ -71,9 +71,8 @@ def plan_racks(ctx: Context) -> Floor:
 
 def _rack(ctx: Context, row: str, row_id: int, position: int, group_name: str, group: RackGroup) -> Rack:
     name = format_rack(row, position)
-    exception = ctx.cluster.racks.exceptions.get(name)
+    own = ctx.cluster.racks.exceptions.get(name)
     geometry = ctx.cluster.racks.geometry
-    own = exception if exception is not None else None
     return Rack(
         name=name,
         row=row,

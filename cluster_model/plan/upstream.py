@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cluster_model.intent.networks import Upstream as Intent
 from cluster_model.plan.addressing import text
 from cluster_model.plan.context import Context
 from cluster_model.plan.draft import SwitchDraft
 from cluster_model.plan.fabric import FabricShape
 from cluster_model.plan.links import Link
-from cluster_model.plan.model import CageMode, Upstream
+from cluster_model.plan.model import Upstream
 from cluster_model.plan.ports import mode_for, name_port
 
 SIZES = {30: 1, 31: 0}
@@ -67,16 +69,7 @@ def _plug(shape: FabricShape, draft: SwitchDraft, intent: Intent, taken: set[int
         name = name_port(patterns, cage, mode, 0)
         own = Upstream(name, cage.number, mode.speed_gbps, f"{text(first + 1)}/{size}", text(first))
         draft.upstreams = (*draft.upstreams, own)
-        now = CageMode(
-            was.cage,
-            was.form_factor,
-            mode.count,
-            mode.speed_gbps,
-            was.first_lane,
-            was.lanes,
-            mode == cage.modes[0],
-            was.lane_numbers,
-        )
+        now = replace(was, count=mode.count, speed_gbps=mode.speed_gbps, native=mode == cage.modes[0])
         draft.modes = tuple(now if other.cage == cage.number else other for other in draft.modes)
         return True
     return False

@@ -30,6 +30,11 @@ class Wired:
     spines: dict[tuple[int, int, int], SwitchDraft] = field(default_factory=dict)  # plane, pod, index
     cores: dict[tuple[int, int, int], SwitchDraft] = field(default_factory=dict)  # plane, group, index
 
+    @property
+    def switches(self) -> list[SwitchDraft]:
+        """Return all of them, leafs first."""
+        return [*self.leafs.values(), *self.spines.values(), *self.cores.values()]
+
 
 @dataclass(slots=True)
 class Wirer:
@@ -59,7 +64,7 @@ class Wirer:
         if self.shape.clos.tiers > 2:
             self._wire_cores()
         self.bench.cables += cut_cables(self.floor, self.cabler, self.shape.name, self.shape.technology, self.links)
-        self.bench.switches += [*self.wired.leafs.values(), *self.wired.spines.values(), *self.wired.cores.values()]
+        self.bench.switches += self.wired.switches
 
     # --- switches -----------------------------------------------------------------------------------------------------
 
