@@ -229,3 +229,45 @@ class LidsExhausted(Rule):
                     f"{ports:,} host ports and {switches:,} switches",
                     "split the network into more planes, plan fewer servers, or use technology roce",
                 )
+
+
+class NicSlowed(Rule):
+    """Run compute ports at the speed they were bought for.
+
+    What it checks:
+        Compute ports run at the NIC's highest speed, or at the one that `speed_gbps` asks for. A port divided over planes counts
+        as a whole.
+
+    Why it matters:
+        A leaf that cannot run at the NIC's speed halves the bandwidth of every collective, and nothing else says so.
+
+    How to fix:
+        Choose a leaf with ports of that speed, or say that it is meant: `speed_gbps`.
+
+    Source:
+        Collectives are bound by the slowest rail: NVIDIA nccl-tests, PERFORMANCE.md.
+    """
+
+    id, severity, title = "NET020", "warning", "compute ports below the NIC's speed"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        compute = design.intent("compute")
+        if compute is None or compute.speed_gbps is not None:
+            return
+        seen: set[str] = set()
+        for server in design.plan.servers:
+            if server.group in seen or server.role == "fabric-manager":
+                continue
+            seen.add(server.group)
+            model = design.catalogue.server(server.model)
+            most = {port.name: port.speed_gbps for port in model.network.ports} if model else {}
+            slow = {p.speed_gbps for p in server.ports if p.network == "compute" and p.speed_gbps < most.get(p.name, 0)}
+            if slow:
+                best = max(most[p.name] for p in server.ports if p.name in most and p.network == "compute")
+                yield self.finding(
+                    "networks.compute.leaf",
+                    f"the NICs of {server.group} run at {min(slow)} Gb/s and could run at {best}",
+                    f"a leaf with ports of {best} Gb/s",
+                    f"{min(slow)} Gb/s",
+                    f"choose another leaf, or set networks.compute.speed_gbps to {min(slow)}",
+                )

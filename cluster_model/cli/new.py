@@ -122,6 +122,8 @@ def choose_values(name: str, wanted: dict[str, Any], catalogue: Catalogue) -> di
     compute = {"leaf": leaf, "spine": wanted["spine"], "technology": wanted["technology"]}
     if wanted["technology"] == "roce":
         compute |= {"nos": wanted["nos"], "pool": "10.64.0.0/11"}
+    if has_compute and unit is None:
+        compute["rails_per_leaf"] = _share_leafs(server, count, leaf, catalogue)
     servers: dict[str, Any] = {
         "gpu": {"id": 1, "model": wanted["server"], "count": count, "unit": unit, "racks": "gpu", "per_rack": per_rack},
         "control": {"id": 3, "model": CONTROL_SERVER, "count": 3, "racks": "network"},
@@ -168,6 +170,14 @@ def _can_manage(leaf: str, catalogue: Catalogue) -> bool:
     manager, switch = catalogue.server(FABRIC_MANAGER), catalogue.switch(leaf)
     own = {int(group.modes[0].partition("x")[2]) for group in switch.cages} if switch else set()
     return manager is not None and _compute_speed(manager) in own
+
+
+def _share_leafs(server: Server, count: int, leaf: str, catalogue: Catalogue) -> int | None:
+    """Return how many rails of a small, single unit share a leaf: as many as leave it two leafs without oversubscription."""
+    rails = len({port.rail for port in server.network.ports if port.network == "compute" and port.rail is not None})
+    links = 2 * count  # each rail, down and up
+    fitting = [n for n in range(2, rails // 2 + 1) if rails % n == 0 and links * n <= _count_ports(leaf, catalogue)]
+    return max(fitting, default=None)
 
 
 def _count_ports(model: str, catalogue: Catalogue) -> int:

@@ -89,13 +89,14 @@ class Cabler:
             return
         self._refused.add((where, f"{text}{b}"))
         far = f"{b.form_factor} {b.mode}"
+        key = "speed_gbps" if where.endswith(".leaf") else "fabric_speed_gbps"
         self._ctx.report(
             "CAB001",
             where,
             f"nothing joins {text} and {far} over {length_m:g} m" if alone else f"no transceiver of {far} meets both {text}",
             expected=f"a medium for {technology} that reaches {length_m:g} m",
             actual=self._nearest(technology, alone[0], b) if alone else "one transceiver per cage",
-            fix="bring the racks nearer, choose hardware with cages that meet, or add a transceiver to your own catalogue",
+            fix=f"bring the racks nearer, set {key} to another speed, or add hardware to your own catalogue",
         )
 
     def _attached(self, technology: Technology, shape: Shape, a: End, b: End, length_m: float) -> Choice | None:

@@ -284,7 +284,7 @@ class Wirer:
                 speed_gbps=leg.speed_gbps,
                 mtu_bytes=shape.intent.host_mtu_bytes or self.ctx.cluster.lossless.host_mtu_bytes,
                 nic=port.nic,
-                rdma=port.rdma or "",
+                rdma=(port.rdma or "") if leg.split == 1 else "",  # the parts of a divided port have devices of their own
                 pci=port.pci or "",
                 gpu=-1 if port.gpu is None else port.gpu,
                 numa=-1 if port.numa is None else port.numa,

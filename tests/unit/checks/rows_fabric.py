@@ -38,6 +38,7 @@ FIRES = {
         "chip": (networks("compute", mtu_bytes=9500), "above what test/leaf carries"),
         "nos": (chain(networks("compute", mtu_bytes=9215), platform(mtu_bytes=9214)), "above what TestOS carries"),
     },
+    "NET020": {"half": (ports("servers", "gpu", "c0", speed_gbps=200), "run at 200 Gb/s and could run at 400")},
     "NET019": {"no way out": (plan(site=TIMED), "no switch or BMC has a route")},
     "NET010": {"uplinks by hand": (networks("compute", oversubscription=2.0), "oversubscribed 2.00 to 1")},
     "NET012": {"host above switch": (networks("compute", host_mtu_bytes=9200), "may send 9200 bytes")},
@@ -125,6 +126,9 @@ SILENT = {
     "NET003": {
         "at the limit": networks("compute", mtu_bytes=9216),
         "InfiniBand": networks("compute", technology="infiniband", mtu_bytes=9500),
+    },
+    "NET020": {
+        "asked for": chain(ports("servers", "gpu", "c0", speed_gbps=200), intent("networks.compute.speed_gbps", 200)),
     },
     "NET019": {"a way out": chain(plan(site=TIMED), networks("oob", has_upstream=True))},
     "NET010": {
