@@ -9,6 +9,7 @@ from typing import Literal
 
 from cluster_model.catalogue.types import Technology
 from cluster_model.intent.networks import ComputeNetwork, Fabric, OobNetwork, StorageNetwork
+from cluster_model.intent.policy import Lossless
 from cluster_model.plan.addressing import Cut, PoolTooSmall, advise_wider, cut_pool, pow2
 from cluster_model.plan.clos import Clos, Impossible, derive_uplinks, round_uplinks, size_clos
 from cluster_model.plan.context import Context, SwitchModel, resolve_switch
@@ -17,6 +18,8 @@ from cluster_model.plan.ports import count_ports, mode_for, speeds_of
 
 Seat = tuple[str, int]
 """A server: group and number."""
+OOB_MTU_BYTES = 1500
+IPOIB_HEADER_BYTES = 4  # RFC 4391, sections 6 and 7: what IP over InfiniBand puts before each datagram
 
 
 @dataclass(slots=True)
@@ -47,6 +50,16 @@ class FabricShape:
     def where(self) -> str:
         """Return the intent path."""
         return f"networks.{self.name}"
+
+    def mtus(self, lossless: Lossless) -> tuple[int, int]:
+        """Return the MTU of switch ports and of host interfaces, bytes: as said, or else what its technology has."""
+        if self.name == "oob":
+            usual = OOB_MTU_BYTES, OOB_MTU_BYTES
+        elif self.technology == "infiniband":
+            usual = self.leaf.platform.mtu_bytes, self.leaf.platform.mtu_bytes - IPOIB_HEADER_BYTES
+        else:
+            usual = lossless.mtu_bytes, lossless.host_mtu_bytes
+        return self.intent.mtu_bytes or usual[0], self.intent.host_mtu_bytes or usual[1]
 
     @property
     def railed(self) -> bool:

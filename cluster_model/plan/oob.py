@@ -19,7 +19,7 @@ from cluster_model.plan.model import Management, ServerPort, SwitchPort, Tier, V
 from cluster_model.plan.placement import Floor, reserve_tops
 from cluster_model.plan.ports import Seat, count_ports, speeds_of
 from cluster_model.plan.upstream import lead_out
-from cluster_model.plan.wiring import OOB_MTU_BYTES, Wirer
+from cluster_model.plan.wiring import Wirer
 
 SEGMENTS = ("bmc", "switch", "host")
 SWITCH_SEGMENT = 1
@@ -198,7 +198,6 @@ class OobWirer(Wirer):
 
     def _host_plug(self, server: ServerDraft, port: PortType) -> Plug:
         speeds = {port.speed_gbps, *port.speeds_gbps} & speeds_of(self.shape.leaf.cages)
-        mtu = self.shape.intent.host_mtu_bytes or OOB_MTU_BYTES
 
         def attach(at: Management) -> None:
             server.ports.append(
@@ -210,7 +209,7 @@ class OobWirer(Wirer):
                     rail=-1,
                     plane=1,
                     speed_gbps=max(speeds, default=1),
-                    mtu_bytes=mtu,
+                    mtu_bytes=self.host_mtu_bytes,
                     nic=port.nic,
                     rdma="",
                     pci=port.pci or "",

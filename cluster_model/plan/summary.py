@@ -9,7 +9,7 @@ from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.networks import ComputeNetwork
 from cluster_model.plan.fabric import FabricShape
 from cluster_model.plan.model import Cable, Network, Server, Switch
-from cluster_model.plan.wiring import OOB_MTU_BYTES, SERVICE_PARTS
+from cluster_model.plan.wiring import SERVICE_PARTS
 
 
 def summarise_network(
@@ -26,13 +26,12 @@ def summarise_network(
             bandwidth[cable.kind] += cable.speed_gbps
     tiers = Counter(switch.role for switch in own)
     up_gbps = clos.uplinks * shape.fabric_speed_gbps
-    lossless = cluster.lossless
-    oob = shape.name == "oob"
+    mtu_bytes, host_mtu_bytes = shape.mtus(cluster.lossless)
     services = (
         SERVICE_PARTS[: 2 if getattr(intent, "ceph_cluster", "shared") == "separate" else 1] if shape.name == "storage" else ()
     )
     slices = shape.cut.slices(shape.lanes, shape.railed, services, intent.underlay == "numbered") if shape.cut else ()
-    technology = "ethernet" if oob else str(getattr(intent, "technology", "ethernet"))
+    technology = str(getattr(intent, "technology", "ethernet"))
     return Network(
         name=shape.name,
         technology=technology,
@@ -63,8 +62,8 @@ def summarise_network(
         hosts_per_leaf=shape.hosts_per_leaf,
         host_speed_gbps=shape.host_speed_gbps,
         fabric_speed_gbps=shape.fabric_speed_gbps,
-        mtu_bytes=intent.mtu_bytes or (OOB_MTU_BYTES if oob else lossless.mtu_bytes),
-        host_mtu_bytes=intent.host_mtu_bytes or (OOB_MTU_BYTES if oob else lossless.host_mtu_bytes),
+        mtu_bytes=mtu_bytes,
+        host_mtu_bytes=host_mtu_bytes,
         lossless=technology == "roce",
         oversubscription=round(shape.host_gbps / up_gbps, 3) if up_gbps else 0.0,
         oversubscription_allowed=intent.oversubscription,

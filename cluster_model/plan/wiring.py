@@ -18,7 +18,6 @@ from cluster_model.plan.placement import Floor, place_switch
 from cluster_model.plan.ports import End, Layout, Seat
 
 TABLE_BASE = 100  # policy-routing tables of compute ports: 100 + port; 0 to 255 are the kernel's and common use's
-OOB_MTU_BYTES = 1500
 SERVICE_PARTS = ("storage", "ceph-cluster")
 
 
@@ -48,6 +47,11 @@ class Wirer:
     wired: Wired = field(default_factory=Wired)
     links: list[Link] = field(default_factory=list)
     ends: dict[tuple[str, int, int, int], End] = field(default_factory=dict)  # cages of servers as ends
+    mtu_bytes: int = field(init=False)
+    host_mtu_bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.mtu_bytes, self.host_mtu_bytes = self.shape.mtus(self.ctx.cluster.lossless)
 
     def wire(self) -> None:
         """Make switches, host links, fabric manager links and links between switches, in this order."""
@@ -170,7 +174,7 @@ class Wirer:
             built=built,
             asn=asn if cut else 0,
             loopback=f"{text(cut.loopback(tier, number))}/32" if cut else "",
-            mtu_bytes=shape.intent.mtu_bytes or (OOB_MTU_BYTES if shape.name == "oob" else self.ctx.cluster.lossless.mtu_bytes),
+            mtu_bytes=self.mtu_bytes,
             where=f"{shape.where}.{role}",
             rack=rack,
             u=u,
@@ -282,7 +286,7 @@ class Wirer:
                 rail=leg.rail,
                 plane=leg.plane + 1,
                 speed_gbps=leg.speed_gbps,
-                mtu_bytes=shape.intent.host_mtu_bytes or self.ctx.cluster.lossless.host_mtu_bytes,
+                mtu_bytes=self.host_mtu_bytes,
                 nic=port.nic,
                 rdma=(port.rdma or "") if leg.split == 1 else "",  # the parts of a divided port have devices of their own
                 pci=port.pci or "",
