@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
-from itertools import pairwise
+from itertools import combinations
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
@@ -67,7 +67,7 @@ class PoolsOverlap(Rule):
     id, title = "ADR002", "pools that overlap"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for (first, owner), (second, other) in pairwise(_pools(design)):
+        for (first, owner), (second, other) in combinations(_pools(design), 2):
             if first.overlaps(second):
                 yield self.finding(
                     f"networks.{other}.pool",

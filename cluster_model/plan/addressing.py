@@ -48,8 +48,8 @@ def advise_wider(pool: IPv4Network, needed: int) -> str:
 class Cut:
     """A pool of a routed fabric, cut. Sizes are counts of addresses, all powers of two.
 
-    The first half is host links. The second half is service addresses, links between switches, loopbacks (a quarter of the
-    half each is enough at every radix; the last quarter is kept).
+    The first half is host links. The second half is, a quarter each: service addresses, uplinks of leafs, uplinks of spines,
+    loopbacks.
     """
 
     base: int
