@@ -92,10 +92,6 @@ FIRES = {
     "ADR002": {
         "inside": (networks("storage", pool="10.64.8.0/24"), "the pools of compute and storage overlap"),
         "equal": (networks("oob", pool="10.64.0.0/16"), "overlap"),
-        "two inside one": (
-            chain(networks("storage", pool="10.64.8.0/24"), networks("oob", pool="10.64.9.0/24")),
-            "the pools of compute and oob overlap",
-        ),
     },
     "ADR003": {
         "resolver": (intent("site.dns", ["10.64.200.200"]), "10.64.200.200 lies in the pool of compute"),

@@ -11,7 +11,7 @@ from rows_fabric import FIRES as FABRIC_FIRES
 from rows_fabric import SILENT as FABRIC_SILENT
 from rows_power import FIRES as POWER_FIRES
 from rows_power import SILENT as POWER_SILENT
-from small_plan import small_design
+from small_plan import chain, networks, small_design
 
 from cluster_model.checks import RULES, check_plan
 from cluster_model.checks.registry import SECTIONS, Rule
@@ -40,6 +40,11 @@ def test_rule_fires(id_, label):
         assert finding.fix
         assert not finding.summary.endswith(".")
         assert len(finding.summary) < 160
+
+
+def test_every_pool_inside_a_wide_one_is_found():
+    change = chain(networks("storage", pool="10.64.8.0/24"), networks("oob", pool="10.64.9.0/24"))
+    assert [finding.where for finding in _find("ADR002", change)] == ["networks.storage.pool", "networks.oob.pool"]
 
 
 @pytest.mark.parametrize(("id_", "label"), [(id_, label) for id_, rows in SILENT.items() for label in rows])
