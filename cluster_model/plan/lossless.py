@@ -13,7 +13,8 @@ def plan_lossless(ctx: Context) -> Lossless:
     classes[intent.cnp_dscp] = intent.cnp_priority
     classes[intent.data_dscp] = intent.priority
     networks = ctx.cluster.networks
-    used = {network.nos or "sonic" for network in (networks.compute, networks.storage, networks.oob) if network is not None}
+    compute = networks.compute if networks.compute and networks.compute.technology != "infiniband" else None
+    used = {network.nos or "sonic" for network in (compute, networks.storage, networks.oob) if network is not None}
     ecn: dict[str, tuple[tuple[int, int, int, int], ...]] = {}
     for nos in sorted(used):
         platform = ctx.catalogue.platforms.get(nos)

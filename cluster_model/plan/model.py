@@ -13,7 +13,7 @@ from typing import Literal
 
 Use = Literal["host", "fabric"]
 Tier = Literal["leaf", "spine", "core"]
-CableKind = Literal["host_leaf", "fabric_manager", "leaf_spine", "spine_core"]
+CableKind = Literal["host_leaf", "fabric_manager", "leaf_spine", "spine_core", "upstream"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,9 @@ Row = Sequence[str | int | float]
 def render_cabling(plan: Plan) -> Iterator[tuple[str, bytes]]:
     """Yield cables.csv, labels.csv and bom.csv, and cables.xlsx where xlsxwriter is installed and the list is not too long."""
     places = locate_devices(plan)
-    cables = [_describe_cable(cable, places) for cable in plan.cables]
-    labels = [row for cable in plan.cables for row in _describe_labels(cable, places)]
+    every = [*plan.cables, *_list_upstreams(plan)]
+    cables = [_describe_cable(cable, places) for cable in every]
+    labels = [row for cable in every for row in _describe_labels(cable, places)]
     bom = [(line.kind, line.item, _format_length(line.length_m), line.count) for line in plan.bom]
     tables: list[tuple[str, Sequence[str], list[Row]]] = [
         ("cables", CABLE_COLUMNS, [*cables]),
@@ -44,6 +45,15 @@ def locate_devices(plan: Plan) -> dict[str, tuple[str, int]]:
     servers = {server.name: (server.rack, server.u) for server in plan.servers}
     switches = {switch.name: (switch.rack, switch.u) for switch in plan.switches}
     return servers | switches | {pdu.name: (pdu.rack, 0) for pdu in plan.pdus}
+
+
+def _list_upstreams(plan: Plan) -> Iterator[Cable]:
+    """Yield the links to the site's routers: what joins them, and how long it is, the site says (length 0)."""
+    for switch in plan.switches:
+        for way in switch.upstreams:
+            label = f"{switch.name}:{way.port}"
+            ends = (switch.name, way.port, "site", way.gateway)
+            yield Cable(switch.network, "upstream", *ends, way.speed_gbps, 0.0, "as the site has it", "", "", label)
 
 
 def _describe_cable(cable: Cable, places: dict[str, tuple[str, int]]) -> Row:

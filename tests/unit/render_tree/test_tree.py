@@ -92,10 +92,12 @@ def test_every_cable_has_a_row_and_two_labels(case):
     _, plan, _, files = case
     cables = list(csv.DictReader(io.StringIO(files["cabling/cables.csv"].decode())))
     labels = list(csv.DictReader(io.StringIO(files["cabling/labels.csv"].decode())))
-    assert [row["label"] for row in cables] == [cable.label for cable in plan.cables]
+    ways_out = [f"{switch.name}:{way.port}" for switch in plan.switches for way in switch.upstreams]
+    assert [row["label"] for row in cables] == [*(cable.label for cable in plan.cables), *ways_out]
+    assert [row["b_device"] for row in cables if row["kind"] == "upstream"] == ["site"] * len(ways_out)
     assert len({row["label"] for row in cables}) == len(cables)
     assert len(labels) == 2 * len(cables)
-    assert all(row["a_rack"] and row["b_rack"] for row in cables)
+    assert all(row["a_rack"] and (row["b_rack"] or row["b_device"] == "site") for row in cables)
     bom = list(csv.DictReader(io.StringIO(files["cabling/bom.csv"].decode())))
     assert sum(int(row["count"]) for row in bom if row["kind"] == "server") == len(plan.servers)
 
@@ -107,7 +109,7 @@ def test_the_workbook_opens_and_holds_the_cables(case):
 
     with zipfile.ZipFile(io.BytesIO(files["cabling/cables.xlsx"])) as book:
         sheet = ET.fromstring(book.read("xl/worksheets/sheet1.xml"))
-    assert len(sheet.findall(".//{*}row")) == len(plan.cables) + 1
+    assert len(sheet.findall(".//{*}row")) == len(plan.cables) + sum(len(s.upstreams) for s in plan.switches) + 1
 
 
 def test_the_page_is_one_file(case):
