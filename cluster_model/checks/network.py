@@ -216,7 +216,7 @@ class LidsExhausted(Rule):
             for group, servers in design.servers_of.items():
                 each = Counter(port.plane for port in servers[0].ports if port.network == network.name)
                 intent = design.cluster.servers.get(group)
-                count = (intent.planned or intent.count) if intent else len(servers)
+                count = intent.final_count if intent else len(servers)
                 ports += max(each.values(), default=0) * count
             leafs = network.planned_units * network.leafs_per_unit
             switches = leafs + network.spines_per_pod * network.pods + network.core_groups * network.cores_per_group

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from cluster_model.intent.base import Address, Hardware, Model, Name, Prefix
 
+DEFAULT_NOS = "sonic"
 Nos = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
 
 
@@ -64,6 +65,11 @@ class Fabric(Model):
     """MTU of its switch ports; default: the lossless profile's; out of band 1500, on InfiniBand 4096."""
     host_mtu_bytes: Annotated[int, Field(ge=1280, le=9600)] | None = None
     """MTU of its host interfaces; default: the lossless profile's; out of band 1500, on InfiniBand 4092 (datagrams)."""
+
+    @property
+    def system(self) -> str:
+        """Return the network operating system of its switches."""
+        return self.nos or DEFAULT_NOS
 
 
 class ComputeNetwork(Fabric):

@@ -51,3 +51,8 @@ class ServerGroup(Model):
     network out."""
     manages: Literal["compute", "storage"] | None = None
     """For fabric managers: the InfiniBand network they run."""
+
+    @property
+    def final_count(self) -> int:
+        """Return the servers in the end."""
+        return self.planned or self.count

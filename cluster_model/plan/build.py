@@ -58,7 +58,7 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
             ctx.servers[name] = model
             check_nics(ctx, name)
     oob = cluster.networks.oob
-    oob_models = resolve_models(ctx, oob, "networks.oob", oob.nos or "sonic", "ethernet")
+    oob_models = resolve_models(ctx, oob, "networks.oob", oob.system, "ethernet")
     for name, racks in cluster.racks.groups.items():
         if racks.pdu and catalogue.pdu(racks.pdu) is None:
             near = catalogue.suggest(racks.pdu, "pdu")

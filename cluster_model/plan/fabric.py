@@ -98,7 +98,7 @@ def resolve_fabric(
     """Return what the compute or storage network speaks, and its models as `resolve_models` does."""
     if intent.technology == "infiniband":
         return "infiniband", resolve_models(ctx, intent, f"networks.{name}", "infiniband", "infiniband")
-    return "ethernet", resolve_models(ctx, intent, f"networks.{name}", intent.nos or "sonic", "ethernet")
+    return "ethernet", resolve_models(ctx, intent, f"networks.{name}", intent.system, "ethernet")
 
 
 def shape_fabric(ctx: Context, name: Literal["compute", "storage"]) -> FabricShape | None:
@@ -271,8 +271,7 @@ def _refuse_managers(ctx: Context, managers: list[str], actual: str) -> None:
 
 
 def _planned(ctx: Context, group: str) -> int:
-    intent = ctx.cluster.servers[group]
-    return intent.planned or intent.count
+    return ctx.cluster.servers[group].final_count
 
 
 def _full_leaf(shape: FabricShape, size: int, groups: tuple[str, ...] | None = None) -> tuple[int, int]:

@@ -14,7 +14,7 @@ def plan_lossless(ctx: Context) -> Lossless:
     classes[intent.data_dscp] = intent.priority
     networks = ctx.cluster.networks
     compute = networks.compute if networks.compute and networks.compute.technology != "infiniband" else None
-    used = {network.nos or "sonic" for network in (compute, networks.storage, networks.oob) if network is not None}
+    used = {network.system for network in (compute, networks.storage, networks.oob) if network is not None}
     ecn: dict[str, tuple[tuple[int, int, int, int], ...]] = {}
     for nos in sorted(used):
         platform = ctx.catalogue.platforms.get(nos)

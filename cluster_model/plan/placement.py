@@ -148,7 +148,7 @@ def _refuse(ctx: Context, where: str, item: Placement, space: Space, height: int
 def _place_group(
     ctx: Context, floor: Floor, name: str, group: ServerGroup, by_hand: dict[int, tuple[str, int]]
 ) -> list[tuple[str, int]]:
-    planned = group.planned or group.count
+    planned = group.final_count
     height = ctx.servers[name].height_u
     spaces = floor.groups.get(group.racks, [])
     seats = _fill(spaces, name, height, group.per_rack) if group.per_rack else _deal(spaces, height)
