@@ -10,19 +10,20 @@ import click
 @click.command()
 @click.argument("id_", metavar="[ID]", required=False)
 def command(id_: str | None) -> None:
-    """Print the manual of a finding, or list all ids.
+    """Print the manual of a finding, or list ids.
 
-    ID is what stands in a finding behind its severity, such as NET003.
+    ID is what stands in a finding behind its severity, such as NET003. Its first letters list a family: NET.
     """
     import cluster_model.checks  # noqa: F401  (importing it registers the design rules)
     from cluster_model.cli.manuals import read_manuals
 
     manuals = read_manuals()
-    if id_ is None:
-        for known, (title, _) in manuals.items():
-            click.echo(f"{known}  {title}")
+    wanted = (id_ or "").upper()
+    family = [known for known in manuals if known.startswith(wanted)]
+    if wanted not in manuals and family:
+        for known in family:
+            click.echo(f"{known}  {manuals[known][0]}")
         return
-    wanted = id_.upper()
     if wanted not in manuals:
         near = get_close_matches(wanted, manuals, 3, 0.7)
         way_out = f"did you mean {', '.join(near)}?" if near else "gpuyard explain lists them"

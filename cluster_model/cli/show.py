@@ -81,7 +81,7 @@ def suggest(plan: Plan, name: str) -> list[str]:
     if colon and device in known:
         return [f"{device}:{near}" for near in get_close_matches(port, known[device], 3, 0.4)]
     names = [*known, *(rack.name for rack in plan.racks)]
-    return [f"{near}{colon}{port}" for near in get_close_matches(device, names, 3, 0.7)]
+    return [f"{near}{colon}{port}" for near in get_close_matches(device.lower(), names, 3, 0.7)]
 
 
 def _list_devices(plan: Plan) -> Iterator[Server | Switch | Pdu]:

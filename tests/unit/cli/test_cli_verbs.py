@@ -75,6 +75,13 @@ def test_open_cluster_exits_on_errors(capsys):
     assert "INT004" in capsys.readouterr().err
 
 
+def test_explain_lists_a_family(capsys):
+    assert run(["explain", "net"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 10
+    assert all(line.startswith("NET") for line in lines)
+
+
 def test_explain_lists_all(capsys):
     assert run(["explain"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == sorted(read_manuals())
