@@ -15,6 +15,7 @@ from cluster_model.names import DeviceName, format_name, natural_key
 from cluster_model.plan.context import Context, resolve_server
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft
 from cluster_model.plan.fabric import FabricShape, resolve_fabric, resolve_models, role_of, shape_fabric
+from cluster_model.plan.hosts import HostWirer
 from cluster_model.plan.legs import check_nics
 from cluster_model.plan.lossless import plan_lossless
 from cluster_model.plan.media import Cabler
@@ -23,7 +24,6 @@ from cluster_model.plan.oob import Blocks, OobWirer, plan_blocks, shape_oob
 from cluster_model.plan.placement import Floor, place_servers, plan_racks
 from cluster_model.plan.power import Load, plan_power
 from cluster_model.plan.summary import summarise_network
-from cluster_model.plan.wiring import Wirer
 
 
 def build_plan(
@@ -81,7 +81,7 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
     bench = Bench(servers={name: _draft_servers(ctx, floor, name) for name in groups})
     cabler = Cabler(ctx)
     for shape in shapes:
-        Wirer(ctx, floor, cabler, bench, shape).wire()
+        HostWirer(ctx, floor, cabler, bench, shape).wire()
     oob_wirer = OobWirer(ctx, floor, cabler, bench, oob_shape, blocks=blocks)
     pdus = oob_wirer.pdus = _draft_pdus(ctx, floor, bench, blocks, oob_wirer.place())
     _take_switch_facts(ctx, bench)

@@ -8,8 +8,8 @@ from collections.abc import Sequence, Set
 from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.networks import ComputeNetwork
 from cluster_model.plan.fabric import FabricShape
+from cluster_model.plan.hosts import SERVICE_PARTS
 from cluster_model.plan.model import Cable, Network, Server, Switch
-from cluster_model.plan.wiring import SERVICE_PARTS
 
 
 def summarise_network(
