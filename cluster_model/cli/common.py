@@ -128,7 +128,11 @@ def open_cluster(path: Path, form: Format = "text", strict: bool = False) -> Ope
         form: form of the findings.
         strict: whether warnings count as errors.
     """
-    inspection = inspect_cluster(path)
+    return accept_inspection(inspect_cluster(path), path, form, strict)
+
+
+def accept_inspection(inspection: Inspection, path: Path, form: Format, strict: bool) -> Opened:
+    """Return what was inspected as `open_cluster` does, for those who have looked at it first."""
     is_bad = has_errors(promote_warnings(inspection.findings) if strict else inspection.findings)
     if is_bad:
         report_inspection(inspection, form, strict)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_model.cli.common import USAGE, cluster_argument, finding_options, inspect_cluster, open_cluster
+from cluster_model.cli.common import USAGE, accept_inspection, cluster_argument, finding_options, inspect_cluster
 from cluster_model.cli.findings import Format
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def open_plan(path: Path, form: Format, strict: bool) -> tuple[Plan, Catalogue]:
     inspection = inspect_cluster(path)
     if inspection.plan is not None and inspection.catalogue is not None and not strict:
         return inspection.plan, inspection.catalogue
-    opened = open_cluster(path, form, strict)
+    opened = accept_inspection(inspection, path, form, strict)
     return opened.plan, opened.catalogue
 
 

@@ -14,9 +14,9 @@ from cluster_model.intent.cluster import Cluster
 from cluster_model.names import DeviceName, format_name, natural_key
 from cluster_model.plan.context import Context, resolve_server
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft
-from cluster_model.plan.fabric import FabricShape, resolve_fabric, resolve_models, role_of, shape_fabric
+from cluster_model.plan.fabric import FabricShape, resolve_fabric, resolve_models, shape_fabric
 from cluster_model.plan.hosts import HostWirer
-from cluster_model.plan.legs import check_nics
+from cluster_model.plan.legs import check_nics, role_of
 from cluster_model.plan.lossless import plan_lossless
 from cluster_model.plan.media import Cabler
 from cluster_model.plan.model import BomLine, Network, NvmeTarget, Plan, RackPower, Server, Site
@@ -84,9 +84,7 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
         HostWirer(ctx, floor, cabler, bench, shape).wire()
     oob_wirer = OobWirer(ctx, floor, cabler, bench, oob_shape, blocks=blocks)
     pdus = oob_wirer.pdus = _draft_pdus(ctx, floor, bench, blocks, oob_wirer.place())
-    _take_switch_facts(ctx, bench)
     oob_wirer.wire()
-    _take_switch_facts(ctx, bench)  # of the out-of-band switches, which exist only now
     if ctx.failed():
         return None, ctx.findings
     return _assemble(ctx, floor, bench, [*shapes, oob_shape], pdus, digest), ctx.findings
@@ -156,13 +154,6 @@ def _draft_pdus(ctx: Context, floor: Floor, bench: Bench, blocks: Blocks, oob_ra
                 )
             )
     return drafts
-
-
-def _take_switch_facts(ctx: Context, bench: Bench) -> None:
-    known = ctx.facts.switches if ctx.facts is not None else {}
-    for switch in bench.switches:
-        if fact := known.get(switch.name):
-            switch.serial, switch.mac, switch.guid = fact.serial, fact.mgmt_mac, fact.guid
 
 
 def _plan_powers(ctx: Context, floor: Floor, bench: Bench) -> dict[str, RackPower]:

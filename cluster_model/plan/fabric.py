@@ -395,6 +395,3 @@ def _cut(ctx: Context, shape: FabricShape) -> bool:
         )
         return False
     return True
-
-
-__all__ = ["FabricShape", "Seat", "resolve_fabric", "resolve_models", "role_of", "shape_fabric"]

@@ -243,19 +243,20 @@ class OobWirer(Wirer):
         return self.blocks.numbers[unit]
 
     def _wire_unit(self, unit: int) -> None:
-        shape, leaf = self.shape, self.wired.leafs[0, unit, 0]
+        leaf = self.wired.leafs[0, unit, 0]
         seated = self._seat(leaf, self.plugs[unit])
         if not leaf.built:
             return
-        vlans = (
-            (shape.intent.vlans.bmc, shape.intent.vlans.switch, shape.intent.vlans.host)
-            if isinstance(shape.intent, OobNetwork)
-            else ()
-        )
+        vlans = self._vlan_ids()
         for plug, seat, order in seated:
             self._note_plug(leaf, seat, plug)
             if plug.built:
                 self._plug_in(leaf, seat, plug, unit, order, vlans[plug.segment])
+
+    def _vlan_ids(self) -> tuple[int, int, int]:
+        """Return the VLAN id of each segment, in the order of `SEGMENTS`."""
+        vlans = self.ctx.cluster.networks.oob.vlans
+        return vlans.bmc, vlans.switch, vlans.host
 
     def _seat(self, leaf: SwitchDraft, plugs: list[Plug]) -> list[tuple[Plug, Seat, int]]:
         """Return each plug with its seat and the seat's number from 0, and set the leaf's modes. Errors: NET001."""
@@ -321,7 +322,7 @@ class OobWirer(Wirer):
         if cut is None:
             return
         relays = tuple(map(str, intent.dhcp_servers)) or self._control_addresses()
-        ids = (intent.vlans.bmc, intent.vlans.switch, intent.vlans.host)
+        ids = self._vlan_ids()
         for unit in range(len(self.blocks.racks)):
             leaf = self.wired.leafs[0, unit, 0]
             made = []
@@ -333,14 +334,10 @@ class OobWirer(Wirer):
             leaf.vlans = tuple(made)
 
     def _control_addresses(self) -> tuple[str, ...]:
-        found = []
-        for servers in self.bench.servers.values():
-            for server in servers:
-                if server.role == "control" and server.built:
-                    found += [port.address.partition("/")[0] for port in server.ports if port.network == "oob" and port.address][
-                        :1
-                    ]
-        return tuple(found[:4])
+        """Return the provisioning addresses of the first four control servers, one of each."""
+        control = [s for servers in self.bench.servers.values() for s in servers if s.role == "control" and s.built]
+        ports = (next((port for port in s.ports if port.network == "oob" and port.address), None) for s in control)
+        return tuple(port.address.partition("/")[0] for port in ports if port is not None)[:4]
 
 
 def _setter(draft: ServerDraft | SwitchDraft | PduDraft, name: str) -> Callable[[Management], None]:

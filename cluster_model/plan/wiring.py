@@ -160,6 +160,7 @@ class Wirer:
         else:
             tier, number = 2, (plane * pow2(clos.core_groups) + pod) * pow2(clos.cores) + index
             asn = core_asn(base, shape.name, plane)
+        fact = self.ctx.facts.switches.get(name) if self.ctx.facts is not None else None
         return SwitchDraft(
             name=name,
             network=shape.name,
@@ -176,6 +177,9 @@ class Wirer:
             where=f"{shape.where}.{role}",
             rack=rack,
             u=u,
+            mac=fact.mgmt_mac if fact else "",
+            serial=fact.serial if fact else "",
+            guid=fact.guid if fact else "",
         )
 
     # --- what stands below the leafs ----------------------------------------------------------------------------------
