@@ -5,6 +5,7 @@
     leaf      compute-leaf-u02-03      network, role, unit, index (with planes: compute-leaf-p1-u02-03)
     spine     compute-spine-04         network, role, index (three tiers: compute-spine-g02-04, g is the pod)
     core      compute-core-g03-01      network, role, core group, index
+    border    business-border-01       network, role, index
     oob leaf  oob-leaf-a01             its (first) rack
     PDU       pdu-a01-2                rack, feed
 
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["server", "switch", "pdu"]
-SWITCH_ROLES = ("leaf", "spine", "core")
+SWITCH_ROLES = ("leaf", "border", "spine", "core")
 NETWORKS = ("compute", "storage", "business", "oob")
 
 
@@ -37,7 +38,7 @@ class DeviceName:
 
 
 _SWITCH = re.compile(
-    rf"^(?P<network>{'|'.join(NETWORKS)})-(?P<role>leaf|spine|core)"
+    rf"^(?P<network>{'|'.join(NETWORKS)})-(?P<role>{'|'.join(SWITCH_ROLES)})"
     r"(?:-p(?P<plane>[1-9]\d*))?(?:-(?:u|g)(?P<block>\d{2,}))?-(?:(?P<number>\d{2,})|(?P<rack>[a-z]{1,2}\d{2,}))$"
 )
 _PDU = re.compile(r"^pdu-(?P<rack>[a-z]{1,2}\d{2,})-(?P<number>\d)$")

@@ -306,7 +306,17 @@ class Platform(Strict):
     mtu_bytes: int
     """Largest MTU it accepts on a routed port."""
     vrf_name_length: int = 15
-    """Longest VRF name."""
+    """Longest VRF name, `vrf_prefix` included."""
+    vrf_prefix: str = ""
+    """What its VRF names must begin with."""
+    vlan_name: str = "vlan{id}"
+    """Interface of a VLAN."""
+    bond_name: str = "bond{number}"
+    """Interface of a bond."""
+    release: str = ""
+    """Release that this file is written for; an intent may name another."""
+    since: dict[str, str] = {}
+    """Features that came with a release, by the first that has them; `features` says what `release` has."""
     rendered: bool = True
     """Whether main.j2 exists: configs can be rendered."""
     features: dict[str, bool]
@@ -316,3 +326,15 @@ class Platform(Strict):
     ecn_kb: dict[int, tuple[int, int, int]] = {}
     """Default ECN thresholds by port speed: min kB, max kB, probability %."""
     source: str
+
+    def vrf(self, name: str) -> str:
+        """Return a VRF's name as the system spells it."""
+        return self.vrf_prefix + name
+
+    def vlan(self, number: int) -> str:
+        """Return the interface of a VLAN."""
+        return self.vlan_name.format(id=number)
+
+    def bond(self, number: int) -> str:
+        """Return the interface of a bond."""
+        return self.bond_name.format(number=number)

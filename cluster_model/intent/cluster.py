@@ -7,10 +7,25 @@ from typing import Annotated
 from pydantic import Field
 
 from cluster_model.intent.base import Model, Name
-from cluster_model.intent.networks import Networks
+from cluster_model.intent.business import BusinessNetwork
+from cluster_model.intent.networks import ComputeNetwork, OobNetwork, StorageNetwork
 from cluster_model.intent.policy import Ceph, Facts, Gpu, Kubernetes, Lossless
 from cluster_model.intent.servers import ServerGroup
 from cluster_model.intent.site import Racks, Site
+from cluster_model.intent.tenants import Tenant
+
+
+class Networks(Model):
+    """The physical networks."""
+
+    compute: ComputeNetwork | None = None
+    """Between GPUs."""
+    storage: StorageNetwork | None = None
+    """To storage."""
+    business: BusinessNetwork | None = None
+    """Of the tenants, and to the world."""
+    oob: OobNetwork
+    """To BMCs, PDUs, switch management and provisioning ports."""
 
 
 class Cluster(Model):
@@ -28,6 +43,8 @@ class Cluster(Model):
     """Server groups by name."""
     networks: Networks
     """The networks."""
+    tenants: dict[Name, Tenant] = {}
+    """Tenants by name."""
     lossless: Lossless = Lossless()
     """The lossless profile of the RoCE networks."""
     ceph: Ceph | None = None

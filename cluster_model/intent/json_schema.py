@@ -29,6 +29,10 @@ PATTERNS: dict[str, str] = {
     r"^[0-9]{1,2}\+[0-9]$": "an erasure code as k+m, such as 4+2",
     r"^1\.[0-9]{2}$": 'a minor version, such as "1.36"',
     r"^[0-9]{3}$": 'a driver branch, such as "580"',
+    r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$": "a MAC address in lower case, such as 00:00:5e:00:01:01",
+    r"^[0-9][0-9A-Za-z.-]*$": 'a release, such as "202605"',
+    r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$": "a server group, a server, or a slice such as gpu-001..gpu-064",
+    r"^[A-Za-z][A-Za-z0-9_-]{0,30}$": "a VRF name: letters, digits, hyphens and underscores, beginning with a letter",
 }
 """What each pattern of the model means, in words; a test holds it complete."""
 _FORMATS = {"ipv4-network": "an IPv4 prefix such as 10.64.0.0/11", "ipv4": "an IPv4 address such as 10.255.0.53"}

@@ -1,4 +1,4 @@
-"""The networks: compute, storage, out-of-band. The business network has its key reserved beside them."""
+"""The routed networks: what all have, and compute, storage and out-of-band. business.py has the fourth."""
 
 from __future__ import annotations
 
@@ -87,6 +87,8 @@ class ComputeNetwork(Fabric):
     """Rails that share a leaf (rail-optimised)."""
     leafs_per_unit: Annotated[int, Field(ge=1, le=64)] = 1
     """Leafs per unit and plane (leaf-spine); a server's ports are dealt over them in turn."""
+    isolation: Literal["none", "vrf", "pkeys"] = "none"
+    """How tenants are kept apart: not at all; by a VRF per leaf port, over VXLAN; or by partition keys (InfiniBand)."""
 
 
 class NvmeOf(Model):
@@ -151,14 +153,3 @@ class OobNetwork(Fabric):
     pool back. Each takes a last free cage of its switch, at the speed of the fabric's links."""
     dhcp_servers: list[Address] = []
     """Where leafs relay DHCP to; default: the control servers' provisioning addresses."""
-
-
-class Networks(Model):
-    """The physical networks."""
-
-    compute: ComputeNetwork | None = None
-    """Between GPUs."""
-    storage: StorageNetwork | None = None
-    """To storage."""
-    oob: OobNetwork
-    """To BMCs, PDUs, switch management and provisioning ports."""

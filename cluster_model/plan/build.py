@@ -24,6 +24,7 @@ from cluster_model.plan.oob import Blocks, OobWirer, plan_blocks, shape_oob
 from cluster_model.plan.placement import Floor, place_servers, plan_racks
 from cluster_model.plan.power import Load, plan_power
 from cluster_model.plan.summary import summarise_network
+from cluster_model.plan.tenancy import Tenancy, plan_tenancy
 
 
 def build_plan(
@@ -87,7 +88,10 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
     oob_wirer.wire()
     if ctx.failed():
         return None, ctx.findings
-    return _assemble(ctx, floor, bench, [*shapes, oob_shape], pdus, digest), ctx.findings
+    tenancy = plan_tenancy(ctx, bench, [*shapes, oob_shape])
+    if ctx.failed():
+        return None, ctx.findings
+    return _assemble(ctx, floor, bench, [*shapes, oob_shape], pdus, tenancy, digest), ctx.findings
 
 
 def _resolve_fabrics(ctx: Context) -> None:
@@ -185,7 +189,15 @@ def _plan_powers(ctx: Context, floor: Floor, bench: Bench) -> dict[str, RackPowe
     return {rack: plan_power(floor.racks[rack].rack, found, always_cap=always) for rack, found in loads.items()}
 
 
-def _assemble(ctx: Context, floor: Floor, bench: Bench, shapes: list[FabricShape], pdus: list[PduDraft], digest: str) -> Plan:
+def _assemble(
+    ctx: Context,
+    floor: Floor,
+    bench: Bench,
+    shapes: list[FabricShape],
+    pdus: list[PduDraft],
+    tenancy: Tenancy,
+    digest: str,
+) -> Plan:
     cluster = ctx.cluster
     powers = _plan_powers(ctx, floor, bench)
     servers = []
@@ -223,6 +235,10 @@ def _assemble(ctx: Context, floor: Floor, bench: Bench, shapes: list[FabricShape
         bom=_count(bench, pdus),
         gpu_driver=cluster.gpu.driver,
         nvme_targets=_list_targets(cluster, servers),
+        tenants=tenancy.tenants,
+        border_peers=tenancy.border_peers,
+        meetings=tenancy.meetings,
+        partitions=tenancy.partitions,
     )
 
 

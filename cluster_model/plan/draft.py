@@ -20,6 +20,7 @@ from cluster_model.plan.model import (
     Upstream,
     Vlan,
 )
+from cluster_model.plan.overlay import ExternalPort, Overlay, ServerBond
 
 
 @dataclass(slots=True)
@@ -53,6 +54,8 @@ class SwitchDraft:
     serial: str = ""
     guid: str = ""
     upstreams: tuple[Upstream, ...] = ()
+    external_ports: list[ExternalPort] = field(default_factory=list)  # border leafs
+    overlay: Overlay | None = None
 
     def freeze(self) -> Switch:
         """Return the planned switch, its ports in panel order."""
@@ -86,6 +89,7 @@ class SwitchDraft:
             guid=self.guid,
             where=self.where,
             upstreams=self.upstreams,
+            overlay=self.overlay,
         )
 
 
@@ -110,6 +114,7 @@ class ServerDraft:
     bmc: Management | None = None
     ports: list[ServerPort] = field(default_factory=list)
     services: list[Service] = field(default_factory=list)
+    bonds: list[ServerBond] = field(default_factory=list)
     optics: dict[int, float] = field(default_factory=dict)
 
     def freeze(self, cap_w: int, cap_lost_w: int) -> Server:
@@ -136,6 +141,7 @@ class ServerDraft:
             gpu_cap_feed_lost_w=cap_lost_w if gpus else 0,
             serial=self.serial,
             where=self.where,
+            bonds=tuple(self.bonds),
         )
 
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Use = Literal["host", "fabric"]
-Tier = Literal["leaf", "spine", "core"]
-CableKind = Literal["host_leaf", "fabric_manager", "leaf_spine", "spine_core", "upstream"]
+from cluster_model.plan.overlay import BorderPeer, Meeting, Overlay, Partition, ServerBond, Tenant
+
+Use = Literal["host", "fabric", "peer_link"]
+Tier = Literal["leaf", "border", "spine", "core"]
+CableKind = Literal["host_leaf", "fabric_manager", "peer_link", "leaf_spine", "spine_core", "upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class SwitchPort:
     peer_address: str = ""  # the other end's, without length
     rail: int = -1
     vlan: int = 0  # access VLAN (out-of-band leafs)
+    bond: int = 0  # LACP bond that it is part of (business leafs)
+    vrf: str = ""  # VRF that it is routed in (compute isolation); empty: the default one
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,12 @@ class Switch:
     guid: str
     where: str
     upstreams: tuple[Upstream, ...] = ()  # ports to the site's router
+    overlay: Overlay | None = None  # EVPN: the business network, and compute with isolation vrf
+
+    @property
+    def is_edge(self) -> bool:
+        """Return whether something other than switches hangs on it: leafs and border leafs."""
+        return self.role in {"leaf", "border"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +222,7 @@ class Server:
     gpu_cap_feed_lost_w: int  # per GPU with a feed lost; 0: none needed
     serial: str
     where: str
+    bonds: tuple[ServerBond, ...] = ()  # of its business ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +320,13 @@ class Network:
     slices: tuple[Slice, ...]
     where: str
     has_upstream: bool = False  # a default route is announced in it
+    borders: int = 0
+    border_model: str = ""
+    peer_link_cables: int = 0
+    homing: str = ""  # esi | mlag | single; empty where hosts have no bonds
+    homing_reason: str = ""  # which platform and release decided it, in words
+    isolation: str = ""  # none | vrf | pkeys; compute only
+    evpn: bool = False  # its switches speak EVPN
 
     @property
     def cables(self) -> dict[str, int]:
@@ -316,6 +334,7 @@ class Network:
         return {
             "host_leaf": self.host_leaf_cables,
             "fabric_manager": self.fabric_manager_cables,
+            **({"peer_link": self.peer_link_cables} if self.peer_link_cables else {}),
             "leaf_spine": self.leaf_spine_cables,
             "spine_core": self.spine_core_cables,
         }
@@ -415,6 +434,10 @@ class Plan:
     bom: tuple[BomLine, ...]
     gpu_driver: str = ""  # driver branch
     nvme_targets: tuple[NvmeTarget, ...] = ()
+    tenants: tuple[Tenant, ...] = ()
+    border_peers: tuple[BorderPeer, ...] = ()
+    meetings: tuple[Meeting, ...] = ()
+    partitions: tuple[Partition, ...] = ()
     _index: dict[str, dict[str, object]] = field(default_factory=dict, repr=False, compare=False)
 
     def network(self, name: str) -> Network | None:

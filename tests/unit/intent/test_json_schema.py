@@ -77,4 +77,4 @@ def test_describe_key():
 
 
 def test_list_keys():
-    assert list_keys(("networks",)) == ["compute", "storage", "oob"]
+    assert list_keys(("networks",)) == ["compute", "storage", "business", "oob"]

@@ -1,0 +1,90 @@
+"""Tenants: who shares the cluster, with which addresses, and who may speak to whom."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cluster_model.intent.base import Address, Id, Model, Name, Prefix
+
+Servers = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$")]
+"""A server group (`gpu`), a server (`gpu-007`), or a slice of a group (`gpu-001..gpu-064`)."""
+Vni = Annotated[int, Field(ge=1, le=16_777_215)]
+VlanId = Annotated[int, Field(ge=2, le=4093)]
+
+
+class Range(Model):
+    """Addresses that a DHCP server hands out."""
+
+    first: Address
+    """First address."""
+    last: Address
+    """Last address."""
+
+
+class Subnet(Model):
+    """A subnet of a tenant: one VLAN and VXLAN over all leafs that its servers hang on."""
+
+    id: Annotated[int, Field(ge=1, le=15)]
+    """Number of the subnet in its tenant; its VLAN and VNI follow from it. Never reuse one."""
+    cidr: Prefix
+    """Its prefix. Another tenant may have the same."""
+    gateway: Address | None = None
+    """Anycast gateway, the same on every leaf; default: the first address."""
+    servers: list[Servers] | None = None
+    """Servers with an interface in it; default: the tenant's. Servers of several tenants may be named."""
+    addressing: Literal["static", "dhcp"] = "static"
+    """Servers' addresses: static ones planned here, or from the pool by DHCP."""
+    first: dict[Name, Annotated[int, Field(ge=1, le=16_777_214)]] = {}
+    """By server group: the place in the subnet of that group's server 1; server n follows n - 1 later. Default: 16."""
+    pool: Range | None = None
+    """What the DHCP server hands out: to these servers, or to pods and guests on them."""
+    dhcp_servers: list[Address] = []
+    """Where leafs relay DHCP to, inside the tenant or in a shared tenant that it uses."""
+    visible: bool = True
+    """Known outside: to shared tenants that this one uses, to peers and to the border. False keeps it to the tenant."""
+    untagged: bool = False
+    """Without a VLAN tag on its servers' bonds; one subnet per server at most."""
+    vlan: VlanId | None = None
+    """VLAN id; default: 16 x tenant + subnet."""
+    vni: Vni | None = None
+    """L2 VNI; default: 10000 + VLAN id."""
+
+
+class TenantCeph(Model):
+    """What a tenant has of the shared Ceph."""
+
+    pools: Annotated[list[Name], Field(min_length=1)]
+    """Pools of `ceph.pools` that it may use, inside a namespace of its own."""
+
+
+class Tenant(Model):
+    """A tenant: a VRF of its own on the business network, and a share of the GPUs."""
+
+    id: Id
+    """Number of the tenant; VLANs, VNIs and route targets follow from it. Never reuse one."""
+    vrf: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,30}$")] | None = None
+    """Name of its VRF; default: the tenant's name. SONiC puts `Vrf` in front."""
+    shared: bool = False
+    """Offers services to the tenants that name it under `uses`."""
+    servers: list[Servers] = []
+    """Servers that are its own. Without any it runs on what Kubernetes or Slurm give it."""
+    gpus: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    """GPUs that it may use at a time; default: no quota."""
+    subnets: Annotated[dict[Name, Subnet], Field(min_length=1)]
+    """Its subnets by name."""
+    uses: list[Name] = []
+    """Shared tenants whose visible subnets it reaches, and that reach its own."""
+    peers: list[Name] = []
+    """Tenants that it exchanges visible subnets with; both must name the other."""
+    egress: list[Name] = []
+    """Border peers that it reaches."""
+    nat: dict[Name, Prefix] = {}
+    """By border peer: outside addresses that its traffic leaves with, halved over the border leafs."""
+    vlan: VlanId | None = None
+    """VLAN id of its L3 VNI; default: 16 x tenant."""
+    vni: Vni | None = None
+    """L3 VNI; default: 50000 + tenant."""
+    ceph: TenantCeph | None = None
+    """Its share of Ceph."""
