@@ -91,6 +91,9 @@ EXAMPLES: dict[str, Any] = {
     "switches": {"spine": 16, "core": 16},
     "switches.spine": 16,
     "switches.core": 16,
+    "power_kw": 30.0,
+    "feed_kw": 20.0,
+    "height_u": 42,
     "racks.exceptions": {"A01": {"reason": "a pillar stands here", "blocked": True}},
 }
 """What an unset key shows where it has no default that says enough."""
@@ -142,9 +145,15 @@ def _write_unset(key: str, path: tuple[str, ...], prop: dict[str, Any], depth: i
     pad, example = "  " * depth, prop.get("default")
     if _is_empty(example):
         example = EXAMPLES[".".join(path[-2:])] if ".".join(path[-2:]) in EXAMPLES else EXAMPLES[key]
-    if isinstance(example, dict) and any("properties" in choice for choice in find_schema(path)):
-        return [f"{pad}#{key}:", *(f"{pad}#{row}" for row in _write_mapping(path, example, 1, seen))]
+    if isinstance(example, dict) and _has_keys(path, example):
+        return [f"{pad}#{key}:", *(f"{pad}#{row}" for row in _write_mapping(path, example, 1, seen) if row)]
     return [f"{pad}#{key}: {_dump(example)}"]
+
+
+def _has_keys(path: tuple[str, ...], example: dict[str, Any]) -> bool:
+    """Return whether a mapping, or what stands under a free name in it, has keys of the model to explain."""
+    inner = (*path, str(next(iter(example), "")))
+    return any("properties" in choice for choice in (*find_schema(path), *find_schema(inner)))
 
 
 def _is_empty(value: Any) -> bool:
