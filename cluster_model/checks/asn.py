@@ -21,8 +21,8 @@ def _private_range(asn: int) -> tuple[int, int] | None:
 
 def _sharers(switch: Switch) -> tuple[str, str, int, int, str]:
     """Return what the switches that share an ASN have in common: a leaf stands alone, spines share by pod, cores by plane."""
-    if switch.role == "leaf":
-        return (switch.network, "leaf", switch.plane, switch.unit, switch.name)
+    if switch.is_edge:
+        return (switch.network, switch.role, switch.plane, switch.unit, switch.name)
     return (switch.network, switch.role, switch.plane, switch.pod if switch.role == "spine" else 0, "")
 
 
@@ -85,7 +85,7 @@ class AsnNotShared(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         numbers: dict[tuple[str, str, int, int, str], dict[int, str]] = defaultdict(dict)
         for switch in design.plan.switches:
-            if switch.asn and switch.role != "leaf":
+            if switch.asn and not switch.is_edge:
                 numbers[_sharers(switch)].setdefault(switch.asn, switch.name)
         for (network, role, plane, pod, _), found in numbers.items():
             if len(found) > 1:

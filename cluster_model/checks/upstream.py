@@ -1,5 +1,5 @@
 # ruff: noqa: D102  (what `find` does stands in Rule)
-"""Rules about the out-of-band network's way out of the site. Part of the NET family."""
+"""Rules about ways out: of the out-of-band network to the site, of the business network to external peers. Part of the NET family."""
 
 from __future__ import annotations
 
@@ -60,3 +60,26 @@ class NoWayOut(Rule):
                 f"none, and services at {', '.join(services[:3])}",
                 "add upstreams: [{switch: oob-spine-01, prefix: 10.255.255.0/31}]",
             )
+
+
+class BorderLinkImpossible(Rule):
+    """Plug external peers into border leafs that are there, in cages that are free.
+
+    What it checks:
+        Each link under `networks.business.border.peers` names a border leaf that exists, and no peer meets the same one twice.
+        Its cage exists on the border leaf's model, carries no uplink and no other peer, and runs at the link's speed. Its
+        prefix is a /30 or /31.
+
+    Why it matters:
+        The peer's technician plugs in where the plan says. A cage that an uplink has, or a speed that it cannot run, is found
+        on the day of the appointment, and the next one is weeks away.
+
+    How to fix:
+        Set `cage` to a free one (uplinks take the last cages; `gpuyard show` lists them), and `speed_gbps` to what the peer
+        offers and the cage can run.
+
+    Source:
+        RFC 3021 for links of two addresses; cages and speeds are those of the catalogue.
+    """
+
+    id, title, stage = "NET021", "link to an external peer that cannot be", "plan"

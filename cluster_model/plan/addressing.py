@@ -96,12 +96,16 @@ class Cut:
         return self.base + self.size // 2 + part * self.service_size
 
     def link(self, upper: bool, switch: int, slots: int, index: int) -> int:
-        """Return the first address of a numbered link: uplink `index` of the n-th leaf, or with `upper` of the n-th spine."""
-        return self.base + self.size * (6 if upper else 5) // 8 + 2 * (switch * slots + index)
+        """Return the first address of a numbered link: uplink `index` of the n-th leaf, or with `upper` of the n-th spine.
+
+        A negative number counts from the slice's end, as for loopbacks.
+        """
+        first = self.size * ((6 if upper else 5) + (switch < 0)) // 8
+        return self.base + first + 2 * (switch * slots + index)
 
     def loopback(self, tier: int, number: int) -> int:
-        """Return the loopback of the n-th leaf (tier 0), spine (1) or core (2)."""
-        return self.base + self.size * 7 // 8 + tier * self.size // 32 + number
+        """Return the loopback of the n-th leaf (tier 0), spine (1) or core (2); a negative number counts from the slice's end."""
+        return self.base + self.size * 7 // 8 + (tier + (number < 0)) * self.size // 32 + number
 
     def slices(self, lanes: int, railed: bool, services: tuple[str, ...], numbered: bool) -> tuple[Slice, ...]:
         """Return the named parts, for people and for the rules."""

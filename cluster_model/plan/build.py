@@ -12,6 +12,8 @@ from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.cluster import Cluster
 from cluster_model.names import DeviceName, format_name, natural_key
+from cluster_model.plan.business import resolve_border
+from cluster_model.plan.business_wiring import BusinessWirer
 from cluster_model.plan.context import Context, resolve_server
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft
 from cluster_model.plan.fabric import FabricShape, resolve_fabric, resolve_models, shape_fabric
@@ -71,7 +73,8 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
     if ctx.failed() or oob_models is None:
         _resolve_fabrics(ctx)
         return None, ctx.findings
-    shapes = [shape for shape in (shape_fabric(ctx, "compute"), shape_fabric(ctx, "storage")) if shape]
+    planned = (shape_fabric(ctx, "compute"), shape_fabric(ctx, "storage"), shape_fabric(ctx, "business"))
+    shapes = [shape for shape in planned if shape]
     floor = plan_racks(ctx)
     blocks = plan_blocks(ctx, floor, oob_models[0])
     oob_shape = shape_oob(ctx, oob_models, blocks)
@@ -82,7 +85,8 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
     bench = Bench(servers={name: _draft_servers(ctx, floor, name) for name in groups})
     cabler = Cabler(ctx)
     for shape in shapes:
-        HostWirer(ctx, floor, cabler, bench, shape).wire()
+        wirer = BusinessWirer if shape.name == "business" else HostWirer
+        wirer(ctx, floor, cabler, bench, shape).wire()
     oob_wirer = OobWirer(ctx, floor, cabler, bench, oob_shape, blocks=blocks)
     pdus = oob_wirer.pdus = _draft_pdus(ctx, floor, bench, blocks, oob_wirer.place())
     oob_wirer.wire()
@@ -96,10 +100,12 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
 
 def _resolve_fabrics(ctx: Context) -> None:
     """Look up the other networks' models too, so that all unknown ones are found at once."""
-    for name in ("compute", "storage"):
+    for name in ("compute", "storage", "business"):
         intent = getattr(ctx.cluster.networks, name)
         if intent is not None:
-            resolve_fabric(ctx, name, intent)
+            _, models = resolve_fabric(ctx, name, intent)
+            if name == "business":
+                resolve_border(ctx, intent, models and models[0])
 
 
 def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:

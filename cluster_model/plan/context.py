@@ -78,13 +78,15 @@ class Context:
         """Return whether any finding so far is an error."""
         return any(finding.severity == "error" for finding in self.findings)
 
-    def layout(self, model: SwitchModel, down: tuple[tuple[int, int], ...], up: tuple[int, int]) -> Layout:
-        """Return the seats of a switch wired with `down` runs and `up` links; one object for all switches wired alike."""
-        key = (model.ref, model.nos, down, up)
+    def layout(
+        self, model: SwitchModel, down: tuple[tuple[int, int], ...], up: tuple[int, int], peer: tuple[int, int] = (0, 0)
+    ) -> Layout:
+        """Return the seats of a switch wired with `down` runs, `up` and `peer` links; one object for all switches wired alike."""
+        key = (model.ref, model.nos, down, up, peer)
         found = self._layouts.get(key)
         if found is None:
             patterns = (model.platform.port_native, model.platform.port_split)
-            found = self._layouts[key] = lay_out(model.cages, patterns, down, up)
+            found = self._layouts[key] = lay_out(model.cages, patterns, down, up, peer)
         return found
 
 

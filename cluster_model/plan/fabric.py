@@ -8,9 +8,11 @@ from math import ceil
 from typing import Literal
 
 from cluster_model.catalogue.types import Technology
+from cluster_model.intent.business import BusinessNetwork
 from cluster_model.intent.networks import ComputeNetwork, Fabric, OobNetwork, StorageNetwork
 from cluster_model.intent.policy import Lossless
 from cluster_model.plan.addressing import Cut, PoolTooSmall, advise_wider, cut_pool, pow2
+from cluster_model.plan.business import HOST_MTU_BYTES, PEER_LINKS, resolve_border, resolve_homing
 from cluster_model.plan.clos import Clos, Impossible, derive_uplinks, round_uplinks, size_clos
 from cluster_model.plan.context import Context, SwitchModel, resolve_switch
 from cluster_model.plan.legs import Leg, legs_per_leaf, plan_legs, ports_for, role_of
@@ -26,8 +28,8 @@ IPOIB_HEADER_BYTES = 4  # RFC 4391, sections 6 and 7: what IP over InfiniBand pu
 class FabricShape:
     """A routed fabric before it is wired. `units` lists the planned servers of each unit in seat order."""
 
-    name: Literal["compute", "storage", "oob"]
-    intent: ComputeNetwork | StorageNetwork | OobNetwork
+    name: Literal["compute", "storage", "business", "oob"]
+    intent: ComputeNetwork | StorageNetwork | BusinessNetwork | OobNetwork
     technology: Technology
     leaf: SwitchModel
     spine: SwitchModel
@@ -45,6 +47,20 @@ class FabricShape:
     host_gbps: int = 0  # of a full leaf
     clos: Clos = field(default_factory=lambda: Clos(1, 0, 0, 1))
     cut: Cut | None = None
+    mixed: int = 0  # cages that a full leaf leaves half empty where the speed of its hosts changes
+    border: SwitchModel | None = None
+    homing: str = ""  # esi | mlag | single; business only
+    homing_reason: str = ""
+
+    @property
+    def borders(self) -> int:
+        """Return the border leafs: one unit without servers, behind all others."""
+        return self.leafs_per_unit if self.border else 0
+
+    @property
+    def peer_links(self) -> int:
+        """Return the links between the two leafs of a unit, each in a cage of its own."""
+        return PEER_LINKS if self.homing == "mlag" and self.leafs_per_unit == 2 else 0
 
     @property
     def where(self) -> str:
@@ -58,7 +74,7 @@ class FabricShape:
         elif self.technology == "infiniband":
             usual = self.leaf.platform.mtu_bytes, self.leaf.platform.mtu_bytes - IPOIB_HEADER_BYTES
         else:
-            usual = lossless.mtu_bytes, lossless.host_mtu_bytes
+            usual = lossless.mtu_bytes, HOST_MTU_BYTES if self.name == "business" else lossless.host_mtu_bytes
         return self.intent.mtu_bytes or usual[0], self.intent.host_mtu_bytes or usual[1]
 
     @property
@@ -93,33 +109,37 @@ def resolve_models(
 
 
 def resolve_fabric(
-    ctx: Context, name: str, intent: ComputeNetwork | StorageNetwork
+    ctx: Context, name: str, intent: ComputeNetwork | StorageNetwork | BusinessNetwork
 ) -> tuple[Technology, tuple[SwitchModel, SwitchModel, SwitchModel] | None]:
-    """Return what the compute or storage network speaks, and its models as `resolve_models` does."""
-    if intent.technology == "infiniband":
+    """Return what the compute, storage or business network speaks, and its models as `resolve_models` does."""
+    if isinstance(intent, ComputeNetwork) and intent.technology == "infiniband":
         return "infiniband", resolve_models(ctx, intent, f"networks.{name}", "infiniband", "infiniband")
     return "ethernet", resolve_models(ctx, intent, f"networks.{name}", intent.system, "ethernet")
 
 
-def shape_fabric(ctx: Context, name: Literal["compute", "storage"]) -> FabricShape | None:
-    """Return the shape of the compute or storage network; None where there is none or where findings forbid it."""
-    intent = ctx.cluster.networks.compute if name == "compute" else ctx.cluster.networks.storage
+def shape_fabric(ctx: Context, name: Literal["compute", "storage", "business"]) -> FabricShape | None:
+    """Return the shape of a network; None where there is none or where findings forbid it."""
+    networks = ctx.cluster.networks
+    intent = {"compute": networks.compute, "storage": networks.storage, "business": networks.business}[name]
     if intent is None:
         return None
     technology, models = resolve_fabric(ctx, name, intent)
-    if models is None:
+    border = resolve_border(ctx, intent, models and models[0]) if isinstance(intent, BusinessNetwork) else None
+    if models is None or (border is None and getattr(intent, "border", None)):
         return None
     before = len(ctx.findings)
     groups = sorted(ctx.cluster.servers, key=lambda group: ctx.cluster.servers[group].id)
     managers = [g for g in groups if ctx.cluster.servers[g].manages == name]
     if technology != "infiniband":
-        _refuse_managers(ctx, managers, f"{name} is {intent.technology}")
+        _refuse_managers(ctx, managers, f"{name} is {getattr(intent, 'technology', technology)}")
     hosts = [g for g in groups if g not in managers and role_of(g, ctx.cluster.servers[g]) != "fabric-manager"]
     legs = {g: plan_legs(ctx, g, name, intent, models[0]) for g in hosts}
     legs = {g: found for g, found in legs.items() if found}
     if len(ctx.findings) > before and ctx.failed():
         return None
-    shape = FabricShape(name, intent, technology, *models, legs)
+    shape = FabricShape(name, intent, technology, *models, legs, border=border)
+    if isinstance(intent, BusinessNetwork):
+        shape.homing, shape.homing_reason = resolve_homing(intent, shape.leaf.platform)
     if not legs:
         ctx.report(
             "NET008",
@@ -130,13 +150,13 @@ def shape_fabric(ctx: Context, name: Literal["compute", "storage"]) -> FabricSha
             fix=f"choose a server model with {name} ports, name them under servers.<group>.nics, or leave the network out",
         )
         return None
-    _measure(ctx, shape)
+    _measure(shape)
     if not _choose_fabric_speed(ctx, shape) or not _fill_units(ctx, shape, managers) or not _size(ctx, shape):
         return None
     return shape if _cut(ctx, shape) else None
 
 
-def _measure(ctx: Context, shape: FabricShape) -> None:
+def _measure(shape: FabricShape) -> None:
     legs = [leg for found in shape.legs.values() for leg in found]
     shape.planes = 1 + max(leg.plane for leg in legs)
     shape.lanes = 1 + max(leg.lane for leg in legs)
@@ -145,15 +165,18 @@ def _measure(ctx: Context, shape: FabricShape) -> None:
     shape.leafs_per_unit = per_unit
     shape.leafs_per_lane = 1 if shape.railed else per_unit
     shape.host_speed_gbps = max(leg.speed_gbps for leg in legs)
+    shape.mixed = len({leg.speed_gbps for leg in legs}) - 1
 
 
 def _choose_fabric_speed(ctx: Context, shape: FabricShape) -> bool:
     pairs = [("leaf", shape.leaf, "spine", shape.spine)]
     if shape.core.ref != shape.spine.ref:
         pairs.append(("spine", shape.spine, "core", shape.core))
+    if shape.border and shape.border.ref != shape.leaf.ref:
+        pairs.append(("border leaf", shape.border, "spine", shape.spine))
     common = speeds_of(shape.leaf.cages)
     for pair in pairs:
-        common &= speeds_of(pair[3].cages)
+        common &= speeds_of(pair[1].cages) & speeds_of(pair[3].cages)
     asked = shape.intent.fabric_speed_gbps
     speed = asked if asked is not None else shape.host_speed_gbps
     if asked is None and speed not in common:
@@ -165,9 +188,10 @@ def _choose_fabric_speed(ctx: Context, shape: FabricShape) -> bool:
     unmet = (pair for pair in pairs if speed not in speeds_of(pair[1].cages) & speeds_of(pair[3].cages))
     lower, low, upper, high = next(unmet, pairs[0])
     known = ", ".join(str(found) for found in sorted(common, reverse=True))
+    key = "border.leaf" if lower == "border leaf" else upper
     ctx.report(
         "NET004",
-        f"{shape.where}.{'fabric_speed_gbps' if asked else upper}",
+        f"{shape.where}.{'fabric_speed_gbps' if asked else key}",
         f"{lower} {low.ref} and {upper} {high.ref} share no speed" + (f" of {speed} Gb/s" if asked else ""),
         expected=f"one of {known} Gb/s" if common else f"a speed of the {lower}: {_speeds(low)} Gb/s",
         actual=f"{speed} Gb/s" if asked else f"the {upper} has {_speeds(high)} Gb/s",
@@ -188,7 +212,10 @@ def _fill_units(ctx: Context, shape: FabricShape, managers: list[str]) -> bool:
     # GPU servers last: they are what grows most, and what comes after a group moves when it grows past its plan
     groups = sorted(shape.legs, key=lambda g: (role_of(g, ctx.cluster.servers[g]) == "gpu", ctx.cluster.servers[g].id))
     seats = [(g, n) for g in groups for n in range(1, _planned(ctx, g) + 1)]
-    assert isinstance(shape.intent, StorageNetwork)
+    if shape.name == "business":  # servers of all purposes: speeds may come and go
+        speeds = [leg.speed_gbps for g in groups for leg in shape.legs[g]]
+        shape.mixed = sum(a != b for a, b in pairwise(speeds))
+    assert isinstance(shape.intent, StorageNetwork | BusinessNetwork)
     size = shape.intent.unit or _largest_unit(shape, len(seats))
     shape.units = [seats[start : start + size] for start in range(0, len(seats), size)]
     shape.hosts_per_leaf, shape.host_gbps = _full_leaf(shape, size)
@@ -291,11 +318,10 @@ def _largest_unit(shape: FabricShape, total: int) -> int:
     dense = min((m.count for c in cages if (m := mode_for(c, shape.host_speed_gbps))), default=1)
     up_mode = min((m.count for c in cages if (m := mode_for(c, shape.fabric_speed_gbps))), default=1)
     usable = sum(1 for c in cages if mode_for(c, shape.host_speed_gbps) or mode_for(c, shape.fabric_speed_gbps))
-    mixed = len({leg.speed_gbps for legs in shape.legs.values() for leg in legs}) - 1
     for size in range(total, 1, -1):
         ports, gbps = _full_leaf(shape, size)
         uplinks = shape.intent.uplinks or derive_uplinks(gbps, shape.fabric_speed_gbps, shape.intent.oversubscription)
-        if ceil(ports / dense) + mixed + ceil(uplinks / up_mode) <= usable:
+        if ceil(ports / dense) + shape.mixed + ceil(uplinks / up_mode) + shape.peer_links <= usable:
             return size if size == total or size < 16 else size // 8 * 8
     return 1
 
@@ -327,15 +353,14 @@ def _uplink_room(shape: FabricShape) -> int:
     able = [mode.count for cage in shape.leaf.cages if (mode := mode_for(cage, fabric))]
     own = sum(1 for cage in shape.leaf.cages if mode_for(cage, host) and not mode_for(cage, fabric))
     dense = min((mode.count for cage in shape.leaf.cages if (mode := mode_for(cage, host))), default=1)
-    mixed = len({leg.speed_gbps for legs in shape.legs.values() for leg in legs}) - 1
     links = shape.hosts_per_leaf + ceil(len(shape.managers) / shape.leafs_per_unit)
-    taken = max(0, ceil(links / dense) + mixed - own)
-    return sum(able[taken:])
+    taken = max(0, ceil(links / dense) + shape.mixed - own)
+    return sum(able[taken + shape.peer_links :])
 
 
 def _size(ctx: Context, shape: FabricShape) -> bool:
     intent = shape.intent
-    leafs = len(shape.units) * shape.leafs_per_unit
+    leafs = len(shape.units) * shape.leafs_per_unit + shape.borders
     least = 1 if shape.name == "compute" else 2
     clos = size_clos(
         leafs=leafs,
@@ -363,10 +388,11 @@ def _cut(ctx: Context, shape: FabricShape) -> bool:
     if intent.pool is None or shape.technology == "infiniband":
         return True
     leaf_radix = count_ports(shape.leaf.cages, min(leg.speed_gbps for legs in shape.legs.values() for leg in legs))
+    bridged = shape.name == "business"  # its hosts have tenants' addresses, and none of the pool
     numbered = intent.underlay == "numbered"
     units = len(shape.units)
     positions = (
-        shape.planes * pow2(units) * pow2(shape.leafs_per_unit),
+        shape.planes * pow2(units) * pow2(shape.leafs_per_unit) + shape.borders,
         shape.planes * pow2(clos.pods) * pow2(max(1, clos.uplinks)),
         shape.planes * pow2(max(1, clos.core_groups)) * pow2(max(1, clos.cores)),
     )
@@ -377,8 +403,8 @@ def _cut(ctx: Context, shape: FabricShape) -> bool:
             planes=shape.planes,
             lanes=shape.lanes,
             units=units,
-            leafs=shape.leafs_per_lane,
-            seats=leaf_radix,
+            leafs=1 if bridged else shape.leafs_per_lane,
+            seats=1 if bridged else leaf_radix,
             switches=positions,
             slots=slots,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cluster_model.plan.addressing import host_address, prefix, text
+from cluster_model.plan.addressing import Cut, host_address, prefix, text
 from cluster_model.plan.context import ServerModel
 from cluster_model.plan.draft import ServerDraft, SwitchDraft
 from cluster_model.plan.legs import Leg
@@ -20,9 +20,18 @@ SERVICE_PARTS = ("storage", "ceph-cluster")
 
 @dataclass(slots=True)
 class HostWirer(Wirer):
-    """Wires the compute or storage network."""
+    """Wires the compute or storage network; business_wiring.py builds on it."""
 
     ends: dict[tuple[str, int, int, int], End] = field(default_factory=dict)  # cages of servers as ends
+
+    @property
+    def _host_cut(self) -> Cut | None:
+        """Return the pool that host links have addresses from; None where they have none."""
+        return self.shape.cut
+
+    def _bond(self, server: ServerDraft) -> int:
+        """Return the LACP bond that a server's ports are part of; 0 for none."""
+        return 0
 
     def _wire_unit(self, unit: int) -> None:
         shape = self.shape
@@ -44,7 +53,7 @@ class HostWirer(Wirer):
                 self._serve(unit, number, self._server(seat))
 
     def _wire_leaf(self, unit: int, plane: int, leaf: int, links: list[tuple[ServerDraft, Leg]]) -> None:
-        shape = self.shape
+        shape, cut = self.shape, self._host_cut
         draft = self.wired.leafs[plane, unit, leaf]
         layout = self._leaf_layout(draft, tuple(leg.speed_gbps for _, leg in links))
         draft.modes = layout.modes
@@ -56,18 +65,18 @@ class HostWirer(Wirer):
             self._note_host(draft, seat, server, leg)
             if server.built and draft.built:
                 base = 0
-                if shape.cut:
-                    base = shape.cut.leaf(plane, leg.lane, unit, 0 if shape.railed else leaf) + 2 * ordinal
+                if cut:
+                    base = cut.leaf(plane, leg.lane, unit, 0 if shape.railed else leaf) + 2 * ordinal
                 self._link_host(draft, seat, server, leg, base)
-        if shape.cut and draft.built:
+        if cut and draft.built:
             for lane in sorted(lane_next):
-                first = shape.cut.leaf(plane, lane, unit, 0 if shape.railed else leaf)
-                draft.originates.append(prefix(first, shape.cut.leaf_size))
+                first = cut.leaf(plane, lane, unit, 0 if shape.railed else leaf)
+                draft.originates.append(prefix(first, cut.leaf_size))
 
     def _link_host(self, draft: SwitchDraft, seat: Seat, server: ServerDraft, leg: Leg, base: int) -> None:
-        shape, name = self.shape, self._port_name(leg)
-        switch_side, host_side, gateway = host_address(base) if shape.cut else ("", "", "")
-        route = prefix(shape.cut.lane(leg.plane, leg.lane), shape.cut.lane_size) if shape.cut and shape.name == "compute" else ""
+        shape, cut, name = self.shape, self._host_cut, self._port_name(leg)
+        switch_side, host_side, gateway = host_address(base) if cut else ("", "", "")
+        route = prefix(cut.lane(leg.plane, leg.lane), cut.lane_size) if cut and shape.name == "compute" else ""
         draft.ports.append(
             SwitchPort(
                 seat.name,
@@ -81,6 +90,7 @@ class HostWirer(Wirer):
                 switch_side,
                 host_side[:-3],
                 leg.rail,
+                bond=self._bond(server),
             )
         )
         port = leg.port
@@ -104,7 +114,7 @@ class HostWirer(Wirer):
                 address=host_side,
                 gateway=gateway,
                 route=route,
-                table=TABLE_BASE + leg.order if shape.name == "compute" and shape.cut else 0,
+                table=TABLE_BASE + leg.order if shape.name == "compute" and cut else 0,
                 peer=draft.name,
                 peer_port=seat.name,
             )

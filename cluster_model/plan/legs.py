@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from cluster_model.catalogue.types import ServerPort
+from cluster_model.intent.business import BusinessNetwork
 from cluster_model.intent.networks import ComputeNetwork, Fabric, StorageNetwork
 from cluster_model.intent.servers import NetworkName, ServerGroup
 from cluster_model.plan.context import Context, SwitchModel
@@ -113,7 +114,7 @@ def plan_legs(ctx: Context, group: str, network: NetworkName, fabric: Fabric, le
         return ()
     if isinstance(fabric, ComputeNetwork):
         return _compute_legs(ctx, group, ports, fabric, leaf)
-    per_unit = fabric.leafs_per_unit if isinstance(fabric, StorageNetwork) else 1
+    per_unit = fabric.leafs_per_unit if isinstance(fabric, StorageNetwork | BusinessNetwork) else 1
     legs = []
     for index, port in enumerate(ports):
         speed_gbps = _meet(ctx, group, network, port, _speeds(port), fabric.speed_gbps, leaf)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 NETWORK_STEP = 20_000_000
 PLANE_STEP = 2_000_000
+BORDER_OFFSET = 1_400_000
 SPINE_OFFSET = 1_500_000
 CORE_OFFSET = 1_900_000
 NETWORK_INDEX = {"compute": 0, "storage": 1, "business": 2, "oob": 3}
@@ -16,6 +17,11 @@ NETWORK_INDEX = {"compute": 0, "storage": 1, "business": 2, "oob": 3}
 def leaf_asn(base: int, network: str, plane: int, position: int) -> int:
     """Return a leaf's ASN; `plane` and `position` from 0."""
     return base + NETWORK_INDEX[network] * NETWORK_STEP + plane * PLANE_STEP + position + 1
+
+
+def border_asn(base: int, network: str, index: int) -> int:
+    """Return a border leaf's ASN; `index` from 0. It lies above all leafs', so it does not follow from their number."""
+    return base + NETWORK_INDEX[network] * NETWORK_STEP + BORDER_OFFSET + index + 1
 
 
 def spine_asn(base: int, network: str, plane: int, pod: int) -> int:

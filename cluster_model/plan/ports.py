@@ -44,12 +44,14 @@ class Layout:
         up: seats of uplinks, in order.
         modes: every cage with its mode, by panel number.
         missing: links that found no port.
+        peer: seats of links to the switch beside it, in order, each in a cage of its own.
     """
 
     down: tuple[Seat, ...]
     up: tuple[Seat, ...]
     modes: tuple[CageMode, ...]
     missing: int
+    peer: tuple[Seat, ...] = ()
 
 
 def usable_modes(cage: Cage) -> tuple[Mode, ...]:
@@ -80,7 +82,13 @@ def name_port(patterns: tuple[str, str], cage: Cage, mode: Mode, sub: int) -> st
     return pattern.format(cage=cage.number, lane=lane, sub0=sub, sub1=sub + 1)
 
 
-def lay_out(cages: tuple[Cage, ...], patterns: tuple[str, str], down: tuple[tuple[int, int], ...], up: tuple[int, int]) -> Layout:
+def lay_out(
+    cages: tuple[Cage, ...],
+    patterns: tuple[str, str],
+    down: tuple[tuple[int, int], ...],
+    up: tuple[int, int],
+    peer: tuple[int, int] = (0, 0),
+) -> Layout:
     """Return the seats of a switch.
 
     Args:
@@ -88,9 +96,12 @@ def lay_out(cages: tuple[Cage, ...], patterns: tuple[str, str], down: tuple[tupl
         patterns: port names of a native and of a split cage, from the platform.
         down: runs of (speed_gbps, count) of downlinks in order; a run begins a new cage where the mode changes.
         up: (speed_gbps, count) of uplinks.
+        peer: (speed_gbps, count) of links to the switch beside it; they take the cages before the uplinks'.
     """
     chosen: dict[int, Mode] = {}
     ups, missing = _seat_uplinks(cages, patterns, up, chosen)
+    peers = _seat_peers(cages, patterns, peer, chosen)
+    missing += peer[1] - len(peers)
     taken = set(chosen)
     seats: list[Seat] = []
     for speed_gbps, count in down:
@@ -115,7 +126,7 @@ def lay_out(cages: tuple[Cage, ...], patterns: tuple[str, str], down: tuple[tupl
                 cage.number, cage.form_factor, mode.count, mode.speed_gbps, cage.first_lane, cage.lanes, native, cage.lane_numbers
             )
         )
-    return Layout(tuple(seats), tuple(ups), tuple(modes), missing)
+    return Layout(tuple(seats), tuple(ups), tuple(modes), missing, tuple(peers))
 
 
 def _seat(patterns: tuple[str, str], cage: Cage, mode: Mode, sub: int) -> Seat:
@@ -142,3 +153,16 @@ def _seat_uplinks(
             if len(seats) < count:
                 seats.append(_seat(patterns, cage, mode, sub))
     return seats, max(0, left)
+
+
+def _seat_peers(cages: tuple[Cage, ...], patterns: tuple[str, str], peer: tuple[int, int], chosen: dict[int, Mode]) -> list[Seat]:
+    """Return the first port of each of the last cages that no uplink takes, in panel order: no two links share a transceiver."""
+    speed_gbps, count = peer
+    seats: list[Seat] = []
+    for cage in reversed(cages):
+        if len(seats) == count:
+            break
+        if cage.number not in chosen and (mode := mode_for(cage, speed_gbps)):
+            chosen[cage.number] = mode
+            seats.append(_seat(patterns, cage, mode, 0))
+    return seats[::-1]

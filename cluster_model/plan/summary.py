@@ -30,12 +30,17 @@ def summarise_network(
     services = (
         SERVICE_PARTS[: 2 if getattr(intent, "ceph_cluster", "shared") == "separate" else 1] if shape.name == "storage" else ()
     )
+    if shape.name == "business":
+        services = ("vteps",) if shape.peer_links else ()
     slices = shape.cut.slices(shape.lanes, shape.railed, services, intent.underlay == "numbered") if shape.cut else ()
+    if shape.name == "business":  # its hosts have no addresses of the pool
+        slices = tuple(part for part in slices if part.name != "hosts")
+    isolation = intent.isolation if isinstance(intent, ComputeNetwork) else ""
     technology = str(getattr(intent, "technology", "ethernet"))
     return Network(
         name=shape.name,
         technology=technology,
-        design=intent.design if isinstance(intent, ComputeNetwork) else "leaf-spine",
+        design=getattr(intent, "design", "leaf-spine"),
         underlay=intent.underlay if shape.cut else "",
         planes=shape.planes,
         tiers=clos.tiers,
@@ -75,6 +80,13 @@ def summarise_network(
         slices=slices,
         where=shape.where,
         has_upstream=any(switch.upstreams for switch in own),
+        borders=tiers["border"],
+        border_model=shape.border.ref if shape.border else "",
+        peer_link_cables=kinds["peer_link"],
+        homing=shape.homing,
+        homing_reason=shape.homing_reason,
+        isolation=isolation,
+        evpn=shape.name == "business" or isolation == "vrf",
     )
 
 

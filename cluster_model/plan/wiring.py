@@ -12,23 +12,27 @@ from cluster_model.plan.fabric import FabricShape
 from cluster_model.plan.links import Link, cut_cables
 from cluster_model.plan.media import Cabler, Shape
 from cluster_model.plan.model import CableKind, SwitchPort, Tier
-from cluster_model.plan.numbers import core_asn, leaf_asn, spine_asn
+from cluster_model.plan.numbers import border_asn, core_asn, leaf_asn, spine_asn
 from cluster_model.plan.placement import Floor, place_switch
 from cluster_model.plan.ports import Layout, Seat
+
+MOST_BORDERS = 2
 
 
 @dataclass(slots=True)
 class Wired:
     """The switches of a fabric by position, and the layouts they share."""
 
-    leafs: dict[tuple[int, int, int], SwitchDraft] = field(default_factory=dict)  # plane, unit, leaf
+    leafs: dict[tuple[int, int, int], SwitchDraft] = field(default_factory=dict)  # plane, unit, leaf; border leafs with them
     spines: dict[tuple[int, int, int], SwitchDraft] = field(default_factory=dict)  # plane, pod, index
     cores: dict[tuple[int, int, int], SwitchDraft] = field(default_factory=dict)  # plane, group, index
 
     @property
     def switches(self) -> list[SwitchDraft]:
-        """Return all of them, leafs first."""
-        return [*self.leafs.values(), *self.spines.values(), *self.cores.values()]
+        """Return all of them, leafs first; border leafs last, so that a border moves nothing that counts switches."""
+        leafs = [leaf for leaf in self.leafs.values() if leaf.role == "leaf"]
+        borders = [leaf for leaf in self.leafs.values() if leaf.role == "border"]
+        return [*leafs, *self.spines.values(), *self.cores.values(), *borders]
 
 
 @dataclass(slots=True)
@@ -107,7 +111,8 @@ class Wirer:
         """Return (name, rack, lowest unit) of a switch."""
         shape = self.shape
         name = format_name(DeviceName("switch", shape.name, role, plane + 1 if shape.planes > 1 else 0, block, number=index + 1))
-        rack, u = place_switch(self.ctx, self.floor, self._rack_group(role), model.height_u, f"{shape.where}.racks", home)
+        where = f"{shape.where}.{'border.' if role == 'border' else ''}racks"
+        rack, u = place_switch(self.ctx, self.floor, self._rack_group(role), model.height_u, where, home)
         return name, rack, u
 
     def _position(self, unit: int) -> int:
@@ -115,7 +120,12 @@ class Wirer:
         return unit
 
     def _leaf_number(self, plane: int, unit: int, index: int) -> int:
-        """Return a leaf's number among all leafs, by which its loopback and its uplinks' addresses are cut."""
+        """Return a leaf's number among all leafs, by which its loopback and its uplinks' addresses are cut.
+
+        Border leafs count back from the slice's end, so that their numbers do not follow from how many units there are.
+        """
+        if unit >= len(self.shape.units):
+            return index - MOST_BORDERS
         return (plane * pow2(len(self.shape.units)) + self._position(unit)) * pow2(self.shape.leafs_per_unit) + index
 
     def _spine_number(self, plane: int, pod: int, index: int) -> int:
@@ -131,10 +141,12 @@ class Wirer:
         return racks if racks and among else None
 
     def _rack_group(self, tier: str) -> str:
-        racks = self.shape.intent.racks
+        racks, border = self.shape.intent.racks, getattr(self.shape.intent, "border", None)
+        if tier == "border" and border and border.racks:
+            return str(border.racks)
         if isinstance(racks, str):
             return racks
-        return racks.leaf if tier == "leaf" else racks.spine if tier == "spine" else racks.core or racks.spine
+        return racks.leaf if tier in {"leaf", "border"} else racks.spine if tier == "spine" else racks.core or racks.spine
 
     def _switch(
         self,
@@ -154,6 +166,9 @@ class Wirer:
         if role == "leaf":
             tier, number = 0, self._leaf_number(plane, unit, index)
             asn = leaf_asn(base, shape.name, plane, self._position(unit) * pow2(shape.leafs_per_unit) + index)
+        elif role == "border":
+            tier, number = 0, self._leaf_number(plane, len(shape.units), index)
+            asn = border_asn(base, shape.name, index)
         elif role == "spine":
             tier, number = 1, self._spine_number(plane, pod, index)
             asn = spine_asn(base, shape.name, plane, pod)
@@ -199,18 +214,20 @@ class Wirer:
                 runs[-1][1] += 1
             else:
                 runs.append([speed, 1])
-        layout = self.ctx.layout(draft.model, tuple((s, n) for s, n in runs), (shape.fabric_speed_gbps, shape.clos.uplinks))
+        speed, uplinks = shape.fabric_speed_gbps, shape.clos.uplinks
+        peers = shape.peer_links if draft.role == "leaf" else 0
+        layout = self.ctx.layout(draft.model, tuple((s, n) for s, n in runs), (speed, uplinks), (speed, peers))
         if layout.missing:
-            self._exhausted("leaf", draft.model, len(speeds) + shape.clos.uplinks, layout.missing)
+            self._exhausted(draft.role, draft.model, len(speeds) + uplinks + peers, layout.missing)
         return layout
 
     def _exhausted(self, tier: str, model: SwitchModel, need: int, missing: int) -> None:
-        where = f"{self.shape.where}.{tier}"
+        where = f"{self.shape.where}.{'border.leaf' if tier == 'border' else tier}"
         if where in self.floor.full:
             return
         self.floor.full.add(where)
         fix = "lower unit or rails_per_leaf, allow oversubscription, or choose a switch of a higher radix"
-        if self.shape.name == "storage":
+        if self.shape.name in {"storage", "business"}:
             fix = "lower the network's unit, allow oversubscription, or choose a switch of a higher radix"
         elif self.shape.name == "oob":
             fix = "set racks_per_leaf to 1, place fewer servers per rack, or choose a leaf with more ports of 1 Gb/s"
@@ -282,6 +299,10 @@ class Wirer:
             way = "fan"
         else:
             way = "apart"
+        self._note(kind, way, low, seat, high, far)
+
+    def _note(self, kind: CableKind, way: Shape, low: SwitchDraft, seat: Seat, high: SwitchDraft, far: Seat) -> None:
+        """Note a link between switches for cabling."""
         self.links.append(
             Link(
                 kind=kind,
