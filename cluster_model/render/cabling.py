@@ -48,12 +48,14 @@ def locate_devices(plan: Plan) -> dict[str, tuple[str, int]]:
 
 
 def _list_upstreams(plan: Plan) -> Iterator[Cable]:
-    """Yield the links to the site's routers: what joins them, and how long it is, the site says (length 0)."""
+    """Yield links to the site's routers and to external peers; what joins them, and how long it is (0), the site says."""
     for switch in plan.switches:
-        for way in switch.upstreams:
-            label = f"{switch.name}:{way.port}"
-            ends = (switch.name, way.port, "site", way.gateway)
-            yield Cable(switch.network, "upstream", *ends, way.speed_gbps, 0.0, "as the site has it", "", "", label)
+        ways = [(way.port, "site", way.gateway, way.speed_gbps) for way in switch.upstreams]
+        if switch.overlay is not None:
+            ways += [(way.port, way.peer, way.peer_address, way.speed_gbps) for way in switch.overlay.externals]
+        for port, far, address, speed_gbps in ways:
+            ends = (switch.name, port, far, address)
+            yield Cable(switch.network, "upstream", *ends, speed_gbps, 0.0, "as the site has it", "", "", f"{switch.name}:{port}")
 
 
 def _describe_cable(cable: Cable, places: dict[str, tuple[str, int]]) -> Row:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.plan.model import Management, Network, Pdu, Plan, Server, ServerPort, Switch
+from cluster_model.render.tenants import describe_border_peers, describe_tenants, list_memberships
 
 FORMAT = "gpuyard-inventory-1"
 Vars = dict[str, Any]
@@ -34,8 +35,9 @@ def render_inventory(plan: Plan, catalogue: Catalogue, inputs: Mapping[str, str]
     hostvars: dict[str, Vars] = {}
     shared: dict[str, Vars] = {}
     rows = {rack.name: rack.row for rack in plan.racks}
+    tenants = list_memberships(plan)
     for group, servers in _by_group(plan.servers).items():
-        described = {server.name: _describe_server(server, plan, rows) for server in servers}
+        described = {server.name: _describe_server(server, plan, rows, tenants) for server in servers}
         shared[f"group_{safe(group)}"] = _hoist(described)
         hostvars |= described
     hostvars |= {switch.name: _describe_switch(switch, plan, catalogue, rows) for switch in plan.switches}
@@ -103,6 +105,9 @@ def _group_hosts(groups: _Groups, plan: Plan, rows: Mapping[str, str]) -> None:
                 groups.add(f"rail_{rail}", switch.name)
     for pdu in plan.pdus:
         groups.add("pdus", pdu.name)
+    for tenant in plan.tenants:
+        for name in tenant.servers:
+            groups.add(f"tenant_{safe(tenant.name)}", name, parent="tenants")
     stand = [(server.name, server.rack) for server in plan.servers]
     stand += [(switch.name, switch.rack) for switch in plan.switches]
     stand += [(pdu.name, pdu.rack) for pdu in plan.pdus]
@@ -140,6 +145,8 @@ def _describe_cluster(plan: Plan) -> Vars:
         "gpuyard_snmp_managers": site.snmp_managers,
         "gpuyard_networks": {network.name: _describe_network(network) for network in plan.networks},
         "gpuyard_nvme_targets": plan.nvme_targets,
+        "gpuyard_tenants": describe_tenants(plan),
+        "gpuyard_border_peers": describe_border_peers(plan),
         "gpuyard_lossless": {
             "data_dscp": lossless.data_dscp,
             "data_tos": lossless.data_tos,
@@ -164,12 +171,15 @@ def _describe_network(network: Network) -> Vars:
         "mtu_bytes": network.mtu_bytes,
         "host_mtu_bytes": network.host_mtu_bytes,
         "pool": network.pool,
+        "homing": network.homing,
+        "isolation": network.isolation,
     }
 
 
-def _describe_server(server: Server, plan: Plan, rows: Mapping[str, str]) -> Vars:
+def _describe_server(server: Server, plan: Plan, rows: Mapping[str, str], tenants: Mapping[str, list[str]]) -> Vars:
     fqdn = f"{server.name}.{plan.site.domain}"
     oob = next((port.address for port in server.ports if port.network == "oob" and port.address), "")
+    bonds = {port: bond.name for bond in server.bonds for port in bond.ports}
     return {
         "ansible_host": oob.partition("/")[0] or fqdn,
         "gpuyard_name": server.name,
@@ -184,7 +194,9 @@ def _describe_server(server: Server, plan: Plan, rows: Mapping[str, str]) -> Var
         "gpuyard_row": rows.get(server.rack, ""),
         "gpuyard_u": server.u,
         "gpuyard_bmc": _describe_management(server.bmc),
-        "gpuyard_interfaces": [_describe_port(port, plan) for port in server.ports],
+        "gpuyard_interfaces": [_describe_port(port, plan, bonds.get(port.name, "")) for port in server.ports],
+        "gpuyard_bonds": server.bonds,
+        "gpuyard_tenant_names": tenants.get(server.name, []),
         "gpuyard_services": server.services,
         "gpuyard_gpu": {
             "count": server.gpus,
@@ -197,11 +209,12 @@ def _describe_server(server: Server, plan: Plan, rows: Mapping[str, str]) -> Var
     }
 
 
-def _describe_port(port: ServerPort, plan: Plan) -> Vars:
+def _describe_port(port: ServerPort, plan: Plan, bond: str) -> Vars:
     network = plan.network(port.network)
     return {
         "name": port.name,
         "network": port.network,
+        "bond": bond,
         "mac": port.mac,
         "guid": port.guid,
         "address": port.address,
@@ -239,12 +252,27 @@ def describe_nccl(server: Server, plan: Plan) -> Vars:
         lines["NCCL_IB_TC"] = plan.lossless.data_tos
     if compute is not None and compute.tiers == 1 and compute.design == "rail-optimized":
         lines["NCCL_CROSS_NIC"] = 0
+    bonded = {port for bond in server.bonds for port in bond.ports}
     for network in SOCKET_NETWORKS:
-        sockets = [port.name for port in server.ports if port.network == network]
+        ports = [port.name for port in server.ports if port.network == network]
+        sockets = [name for name in ports if name not in bonded] or list_bond_interfaces(server, set(ports))
         if sockets:
             lines["NCCL_SOCKET_IFNAME"] = "=" + ",".join(sockets)
             break
     return lines
+
+
+def list_bond_interfaces(server: Server, ports: Collection[str]) -> list[str]:
+    """Return the interface that traffic takes over each bond of these ports: a bond's ports have no addresses of their own.
+
+    It is the one with the default gateway, else the first; none where the server is in no subnet.
+    """
+    found = []
+    for bond in server.bonds:
+        ways = [vlan.name for vlan in bond.vlans if vlan.default] or [vlan.name for vlan in bond.vlans]
+        if ways and set(bond.ports) & set(ports):
+            found.append(ways[0])
+    return found
 
 
 def _describe_switch(switch: Switch, plan: Plan, catalogue: Catalogue, rows: Mapping[str, str]) -> Vars:

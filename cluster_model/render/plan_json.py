@@ -11,6 +11,8 @@ import orjson
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Network, Plan
+from cluster_model.plan.overlay import Tenant
+from cluster_model.render.tenants import count_servers
 
 FORMAT = "gpuyard-plan-1"
 
@@ -18,6 +20,7 @@ FORMAT = "gpuyard-plan-1"
 def summarize(plan: Plan, findings: Iterable[Diagnostic] = ()) -> dict[str, Any]:
     """Return the summary of a plan: an interface that other programs rely on, so keys are added and never changed."""
     severities = Counter(finding.severity for finding in findings)
+    members = count_servers(plan)
     return {
         "name": plan.name,
         "version": plan.version,
@@ -25,6 +28,8 @@ def summarize(plan: Plan, findings: Iterable[Diagnostic] = ()) -> dict[str, Any]
         "gpus": plan.gpus,
         "servers": dict(sorted(Counter(server.group for server in plan.servers).items())),
         "networks": {network.name: _summarize_network(network) for network in plan.networks},
+        "tenants": {tenant.name: _summarize_tenant(tenant, members[tenant.name]) for tenant in plan.tenants},
+        "border_peers": {peer.name: peer.asn for peer in plan.border_peers},
         "cables": len(plan.cables),
         "racks": len(plan.racks),
         "power_w": round(plan.power_w),
@@ -40,8 +45,13 @@ def _summarize_network(network: Network) -> dict[str, Any]:
         "tiers": network.tiers,
         "units": network.units,
         "planned_units": network.planned_units,
-        "switches": {"leaf": network.leafs, "spine": network.spines, "core": network.cores},
-        "models": {"leaf": network.leaf_model, "spine": network.spine_model, "core": network.core_model},
+        "switches": {"leaf": network.leafs, "border": network.borders, "spine": network.spines, "core": network.cores},
+        "models": {
+            "leaf": network.leaf_model,
+            "border": network.border_model,
+            "spine": network.spine_model,
+            "core": network.core_model,
+        },
         "cables": network.cables,
         "oversubscription": network.oversubscription,
         "host_speed_gbps": network.host_speed_gbps,
@@ -54,6 +64,19 @@ def _summarize_network(network: Network) -> dict[str, Any]:
         "bisection_gbps": network.bisection_gbps,
         "lossless": network.lossless,
         "pool": network.pool,
+        "homing": network.homing,
+        "isolation": network.isolation,
+    }
+
+
+def _summarize_tenant(tenant: Tenant, servers: int) -> dict[str, Any]:
+    return {
+        "id": tenant.id,
+        "vrf": tenant.vrf,
+        "vni": tenant.vni,
+        "subnets": {subnet.name: {"prefix": subnet.prefix, "vlan": subnet.vlan, "vni": subnet.vni} for subnet in tenant.subnets},
+        "gpu_quota": None if tenant.gpus < 0 else tenant.gpus,
+        "servers": servers,
     }
 
 
