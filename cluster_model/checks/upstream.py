@@ -1,5 +1,5 @@
 # ruff: noqa: D102  (what `find` does stands in Rule)
-"""Rules about ways out: of the out-of-band network to the site, of the business network to external peers. Part of the NET family."""
+"""Rules about ways out: of the out-of-band network to the site, of the border to its peers. Part of the NET family."""
 
 from __future__ import annotations
 

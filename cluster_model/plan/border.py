@@ -51,7 +51,7 @@ def _choose_leaf(
             if len(by_index) > 1
             else "1 (leafs_per_unit)",
             actual=str(link.border),
-            fix="set border to 1, or leafs_per_unit to 2",
+            fix="leave the link out, or set leafs_per_unit to 2",
         )
         return None
     if link.border in met:
