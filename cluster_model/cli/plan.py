@@ -13,6 +13,12 @@ from cluster_model.cli.findings import Format, count_findings
 
 if TYPE_CHECKING:
     from cluster_model.plan.model import Network, Plan, RackPower
+    from cluster_model.plan.overlay import BorderPeer, Tenant
+
+MAX_TENANTS = 60
+"""Tenants that are listed before the rest is counted."""
+WRAP = 36
+"""Width that lists in a cell are wrapped to."""
 
 
 @click.command()
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the summary for programs; same as --format json.")
 @finding_options
 def command(cluster: Path, as_json: bool, form: Format, strict: bool) -> None:
-    """Show what an intent comes to: servers, switches, cables, addresses, bandwidth, power.
+    """Show what an intent comes to: servers, switches, cables, addresses, bandwidth, tenants, power.
 
     Every figure is of what is built, not of what is planned for later, unless it says so.
     """
@@ -54,12 +60,16 @@ def _describe(plan: Plan) -> Iterator[str]:
         [(name, models[name], f"{len(gpus):,}", f"{sum(gpus):,}" if sum(gpus) else "") for name, gpus in groups.items()],
         right={2, 3},
     )
-    columns: tuple[str, ...] = ("network", "kind", "leafs", "spines", "cores", "host cables", "fabric cables", "host", "fabric")
-    yield from _format_table(columns, [_row_of_network(network) for network in plan.networks], right=set(range(2, 9)))
+    columns: tuple[str, ...] = ("network", "kind", "leafs", "borders", "spines", "cores", "host cables", "fabric cables")
+    columns = (*columns, "host", "fabric")
+    yield from _format_table(columns, [_row_of_network(network) for network in plan.networks], right=set(range(2, 10)))
     columns = ("bandwidth", "hosts", "leaf to spine", "spine to core", "bisection", "oversubscription")
     yield from _format_table(columns, [_row_of_bandwidth(network) for network in plan.networks], right=set(range(1, 6)))
     pools = [(network.name, network.pool, f"{len(network.slices)} slices") for network in plan.networks if network.pool]
     yield from _format_table(("addresses", "pool", "cut into"), pools, right=set())
+    yield from _describe_separation(plan)
+    yield from _describe_tenants(plan)
+    yield from _describe_border(plan)
     yield from _describe_power(plan)
 
 
@@ -71,10 +81,11 @@ def _row_of_network(network: Network) -> tuple[str, ...]:
         network.name,
         f"{network.technology} {network.design}{planes}, {format_count(network.tiers, 'tier')}",
         f"{network.leafs:,} {_short(network.leaf_model)}" if network.leafs else "",
+        f"{network.borders:,} {_short(network.border_model)}" if network.borders else "",
         f"{network.spines:,} {_short(network.spine_model)}" if network.spines else "",
         f"{network.cores:,} {_short(network.core_model)}" if network.cores else "",
         f"{network.host_leaf_cables + network.fabric_manager_cables:,}",
-        f"{network.leaf_spine_cables + network.spine_core_cables:,}",
+        f"{network.leaf_spine_cables + network.spine_core_cables + network.peer_link_cables:,}",
         f"{network.host_speed_gbps}G" if network.host_speed_gbps else "",
         f"{network.fabric_speed_gbps}G" if network.fabric_speed_gbps else "",
     )
@@ -91,6 +102,86 @@ def _row_of_bandwidth(network: Network) -> tuple[str, ...]:
     )
     ratio = f"{network.oversubscription:g}:1" if network.oversubscription else ""  # one tier has no uplinks to compare with
     return network.name, *(format_rate(rate) if rate else "" for rate in rates), ratio
+
+
+def _describe_separation(plan: Plan) -> Iterator[str]:
+    """Yield how servers hang on two leafs and why so, and what keeps tenants apart where GPUs talk."""
+    from cluster_model.render.tenants import word_homing, word_isolation
+
+    lines = []
+    for network in plan.networks:
+        if network.homing:
+            why = f": {network.homing_reason}" if network.homing_reason else ""
+            lines.append(f"{network.name}: homing {word_homing(network.homing)}{why}")
+        if network.isolation and plan.tenants:
+            lines.append(f"{network.name}: isolation {word_isolation(network.isolation)}")
+    if lines:
+        yield ""
+        yield from lines
+
+
+def _describe_tenants(plan: Plan) -> Iterator[str]:
+    """Yield a line per subnet; what is the tenant's stands in the first one, and whom it reaches runs on beside the others."""
+    from cluster_model.render.diagram_style import format_count
+    from cluster_model.render.tenants import count_servers
+
+    members = count_servers(plan)
+    shown = plan.tenants[:MAX_TENANTS]
+    rows = [row for tenant in shown for row in _rows_of_tenant(tenant, members[tenant.name])]
+    columns = ("tenant", "id", "VRF", "VNI", "servers", "GPU quota", "subnet", "VLAN", "prefix", "reaches")
+    yield from _format_table(columns, rows, right={1, 3, 4, 5, 7})
+    if len(plan.tenants) > len(shown):
+        yield f"  and {format_count(len(plan.tenants) - len(shown), 'more tenant')}"
+
+
+def _rows_of_tenant(tenant: Tenant, servers: int) -> Iterator[tuple[str, ...]]:
+    from cluster_model.render.tenants import word_reach
+
+    vrf = tenant.vrf + (" (shared)" if tenant.shared else "")
+    quota = f"{tenant.gpus:,}" if tenant.gpus >= 0 else ""
+    head = (tenant.name, str(tenant.id), vrf, str(tenant.vni), f"{servers:,}", quota)
+    subnets = [(subnet.name, str(subnet.vlan), subnet.prefix) for subnet in tenant.subnets]
+    yield from _stack(head, subnets, _wrap(word_reach(tenant)))
+
+
+def _describe_border(plan: Plan) -> Iterator[str]:
+    links: dict[str, int] = {}
+    for switch in plan.switches:
+        for way in switch.overlay.externals if switch.overlay else ():
+            links[way.peer] = links.get(way.peer, 0) + 1
+    rows = [row for peer in plan.border_peers for row in _rows_of_peer(peer, links.get(peer.name, 0))]
+    columns = ("border peer", "AS", "links", "at most", "accepted", "announced", "for")
+    yield from _format_table(columns, rows, right={1, 2})
+
+
+def _rows_of_peer(peer: BorderPeer, links: int) -> Iterator[tuple[str, ...]]:
+    from cluster_model.render.tenants import word_filters
+
+    head = (peer.name, str(peer.asn), f"{links:,}", f"{peer.max_routes:,} routes")
+    yield from _stack(head, word_filters(peer.accept), word_filters(peer.announce), _wrap(peer.tenants))
+
+
+def _stack(head: tuple[str, ...], *lists: Sequence[str | tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Yield rows that hold lists side by side, with `head` before the first."""
+    widths = [len(cells[0]) if cells and isinstance(cells[0], tuple) else 1 for cells in lists]
+    for index in range(max(1, *map(len, lists))):
+        row = head if index == 0 else ("",) * len(head)
+        for cells, width in zip(lists, widths, strict=True):
+            cell = cells[index] if index < len(cells) else ("",) * width
+            row = (*row, *((cell,) if isinstance(cell, str) else cell))
+        yield row
+
+
+def _wrap(words: Sequence[str]) -> list[str]:
+    """Return words joined by commas, in lines of at most WRAP characters where a word is not longer."""
+    lines: list[str] = []
+    for number, word in enumerate(words, 1):
+        word += "," if number < len(words) else ""
+        if lines and len(lines[-1]) + len(word) < WRAP:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
 
 
 def _describe_power(plan: Plan) -> Iterator[str]:
