@@ -135,7 +135,7 @@ MANUALS: dict[str, Entry] = {
     ),
     "INT013": Entry(
         "server group that does not exist",
-        "Ceph, Kubernetes and NVMe over Fabrics name server groups under servers.",
+        "Ceph, Kubernetes, NVMe over Fabrics and the addresses of tenants name server groups under servers.",
         "Add the group, or name one that exists.",
     ),
     "INT014": Entry(
@@ -168,6 +168,57 @@ MANUALS: dict[str, Entry] = {
         "Ceph pool with neither replicas nor erasure, or both",
         "A pool is replicated or erasure coded.",
         "Write one of the two: replicas: 3, or erasure: 4+2.",
+    ),
+    "INT020": Entry(
+        "tenant that does not exist",
+        "`uses` and `peers` name other tenants, as they are called under tenants.",
+        "Take the suggestion, or add the tenant.",
+    ),
+    "INT021": Entry(
+        "border peer that does not exist",
+        "`egress` and `nat` name external peers, as they are called under networks.business.border.peers.",
+        "Take the suggestion, or add the peer.",
+    ),
+    "INT022": Entry(
+        "use of a tenant that is not shared",
+        "`uses` opens a way to services. A tenant offers them by `shared: true`; without it nobody asked that tenant.",
+        "Set shared: true at the tenant that offers, or let the two peer, which both must name.",
+    ),
+    "INT023": Entry(
+        "tenant that names itself",
+        "A tenant reaches its own subnets without being told.",
+        "Take the name away, or write the tenant that is meant.",
+    ),
+    "INT024": Entry(
+        "peering that one side does not name",
+        "Two tenants that peer see each other's visible subnets. One alone cannot open the other.",
+        "Add the missing name on the other side, or take the one that is there away.",
+    ),
+    "INT025": Entry(
+        "address translation towards a peer that the tenant does not leave by",
+        "`nat` says with which addresses a tenant leaves by one of its `egress` peers. Alone it opens nothing.",
+        "Add the peer to egress, or take the line away.",
+    ),
+    "INT026": Entry(
+        "servers that do not exist",
+        "Tenants and subnets name a server group (`gpu`), a server (`gpu-007`) or a slice of one group "
+        "(`gpu-001..gpu-064`), lower number first, up to what is planned.",
+        "Write one of these forms. Two groups are two items of the list.",
+    ),
+    "INT027": Entry(
+        "Ceph pool that does not exist",
+        "A tenant gets a namespace in pools of `ceph.pools`.",
+        "Take the suggestion, or add the pool.",
+    ),
+    "INT028": Entry(
+        "tenants without a business network",
+        "Subnets of tenants live on the business network alone; compute and storage carry no tenant's addresses.",
+        "Add `business` under networks: leaf and pool are enough.",
+    ),
+    "INT029": Entry(
+        "isolation that the compute network does not have",
+        "Tenants are kept apart on Ethernet by VRFs over VXLAN, on InfiniBand by partition keys.",
+        "Set isolation to vrf on RoCE, to pkeys on InfiniBand, or leave it out.",
     ),
     "FCT001": Entry(
         "fact file that cannot be read",

@@ -2,59 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 from typing import get_args
 
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.business import BusinessNetwork
 from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.networks import Fabric
+from cluster_model.intent.refusals import check_group, check_ids, refuse, suggest
 from cluster_model.intent.servers import Role, ServerGroup
-from cluster_model.intent.site import RackGroup, Racks, Row
+from cluster_model.intent.site import RackGroup, Racks
+from cluster_model.intent.tenant_references import check_tenants
 from cluster_model.names import DeviceName, format_rack, parse_name
 
 ROLES: tuple[str, ...] = get_args(Role)
 
 
 def check_references(cluster: Cluster) -> list[Diagnostic]:
-    """Return every reference in the intent that leads nowhere, as INT009 to INT019; not located, in the model's order."""
+    """Return every reference in the intent that leads nowhere, as INT009 to INT029; not located, in the model's order."""
     return [
         *_check_rows(cluster.racks),
         *_check_exceptions(cluster.racks),
-        *_check_ids("racks.rows", cluster.racks.rows),
-        *_check_ids("racks.groups", cluster.racks.groups),
-        *_check_ids("servers", cluster.servers),
+        *check_ids("racks.rows", cluster.racks.rows),
+        *check_ids("racks.groups", cluster.racks.groups),
+        *check_ids("servers", cluster.servers),
         *_check_servers(cluster),
         *_check_networks(cluster),
         *_check_policies(cluster),
+        *check_tenants(cluster),
     ]
-
-
-def _error(id_: str, where: str, summary: str, expected: str = "", fix: str = "") -> Diagnostic:
-    return Diagnostic(id_, "error", where, summary, expected, fix=fix)
-
-
-def _suggest(name: str, known: Iterable[str], otherwise: str) -> str:
-    near = get_close_matches(name, list(known), 1, 0.6)
-    return f"did you mean {near[0]}?" if near else otherwise
-
-
-def _check_ids(where: str, entries: Mapping[str, Row | RackGroup | ServerGroup]) -> Iterator[Diagnostic]:
-    owners: dict[int, str] = {}
-    taken = {entry.id for entry in entries.values()}
-    for name, entry in entries.items():
-        first = owners.setdefault(entry.id, name)
-        if first == name:
-            continue
-        free = next((number for number in range(1, 251) if number not in taken), None)
-        fix = (
-            f"set id to {free}, the lowest that is free; what is built keeps its own"
-            if free
-            else "no id is free: join two entries"
-        )
-        if free is not None:
-            taken.add(free)
-        yield _error("INT011", f"{where}.{name}.id", f"{name} has id {entry.id}, which {first} has", "an id of its own", fix)
 
 
 def _check_rows(racks: Racks) -> Iterator[Diagnostic]:
@@ -64,10 +40,10 @@ def _check_rows(racks: Racks) -> Iterator[Diagnostic]:
             where = f"racks.groups.{name}.rows.{index}"
             if row not in racks.rows:
                 fix = f"add {row}: to racks.rows, or take it away here"
-                yield _error("INT012", where, f"row {row} does not exist", f"one of {', '.join(racks.rows)}", fix)
+                yield refuse("INT012", where, f"row {row} does not exist", f"one of {', '.join(racks.rows)}", fix)
             elif row in owners:
                 summary = f"row {row} is in {owners[row]} already" if owners[row] != name else f"row {row} stands twice"
-                yield _error("INT012", where, summary, "each row in one group", "take it away here, or split the row in two")
+                yield refuse("INT012", where, summary, "each row in one group", "take it away here, or split the row in two")
             owners.setdefault(row, name)
 
 
@@ -90,7 +66,7 @@ def _check_exceptions(racks: Racks) -> Iterator[Diagnostic]:
     for rack in racks.exceptions:
         wrong = _explain_rack(rack, racks)
         if wrong:
-            yield _error("INT017", f"racks.exceptions.{rack}@key", *wrong)
+            yield refuse("INT017", f"racks.exceptions.{rack}@key", *wrong)
 
 
 def _check_servers(cluster: Cluster) -> Iterator[Diagnostic]:
@@ -101,14 +77,14 @@ def _check_servers(cluster: Cluster) -> Iterator[Diagnostic]:
             yield _missing_rack_group(f"{where}.racks", group.racks, groups)
         if not _is_server_name(name):
             fix = "rename the group"
-            yield _error("INT009", f"{where}@key", f"a server called {name}-001 would pass for a switch", "another name", fix)
+            yield refuse("INT009", f"{where}@key", f"a server called {name}-001 would pass for a switch", "another name", fix)
         if group.role is None and name not in ROLES:
             summary = f"the name {name} does not say what these servers are for"
-            yield _error("INT014", f"{where}.role", summary, f"one of {', '.join(ROLES)}", "add role: with one of these")
+            yield refuse("INT014", f"{where}.role", summary, f"one of {', '.join(ROLES)}", "add role: with one of these")
         planned = group.planned if group.planned is not None else group.count
         if group.count > planned:
             fix = f"set planned to {group.count} or more, or take it away"
-            yield _error(
+            yield refuse(
                 "INT015", f"{where}.count", f"{group.count} servers are built, {planned} planned", f"at most {planned}", fix
             )
         yield from _check_placements(where, group, max(planned, group.count), cluster.racks)
@@ -126,20 +102,20 @@ def _check_placements(where: str, group: ServerGroup, planned: int, racks: Racks
         if placement.number > planned:
             fix = "correct the number, or raise planned"
             summary = f"there is no server {placement.number} in the group"
-            yield _error("INT016", f"{here}.number", summary, f"1 to {planned}", fix)
+            yield refuse("INT016", f"{here}.number", summary, f"1 to {planned}", fix)
         elif placement.number in seen:
-            yield _error(
+            yield refuse(
                 "INT016", f"{here}.number", f"server {placement.number} is placed twice", "one place", "keep one of the two"
             )
         seen.add(placement.number)
         wrong = _explain_rack(placement.rack, racks)
         if wrong:
-            yield _error("INT017", f"{here}.rack", *wrong)
+            yield refuse("INT017", f"{here}.rack", *wrong)
 
 
 def _missing_rack_group(where: str, name: str, groups: Mapping[str, RackGroup]) -> Diagnostic:
-    fix = _suggest(name, groups, "add it to racks.groups, or name another")
-    return _error("INT010", where, f"there is no rack group {name}", f"one of {', '.join(groups)}", fix)
+    fix = suggest(name, groups, "add it to racks.groups, or name another")
+    return refuse("INT010", where, f"there is no rack group {name}", f"one of {', '.join(groups)}", fix)
 
 
 def _check_networks(cluster: Cluster) -> Iterator[Diagnostic]:
@@ -147,6 +123,7 @@ def _check_networks(cluster: Cluster) -> Iterator[Diagnostic]:
     networks: dict[str, Fabric | None] = {
         "compute": cluster.networks.compute,
         "storage": cluster.networks.storage,
+        "business": cluster.networks.business,
         "oob": cluster.networks.oob,
     }
     for name, network in networks.items():
@@ -156,11 +133,13 @@ def _check_networks(cluster: Cluster) -> Iterator[Diagnostic]:
         by_path = {f"{where}.racks": network.racks}
         if not isinstance(network.racks, str):
             by_path = {f"{where}.racks.{tier}": group for tier, group in network.racks if group is not None}
+        if isinstance(network, BusinessNetwork) and network.border is not None and network.border.racks is not None:
+            by_path[f"{where}.border.racks"] = network.border.racks
         yield from (_missing_rack_group(path, str(group), groups) for path, group in by_path.items() if group not in groups)
         is_infiniband = cluster.networks.compute is network and cluster.networks.compute.technology == "infiniband"
         if network.pool is None and not is_infiniband:
             fix = "add pool: with a prefix that nothing else uses"
-            yield _error(
+            yield refuse(
                 "INT018", f"{where}.pool", f"{name} has no pool to cut addresses from", "an IPv4 prefix such as 10.64.0.0/11", fix
             )
 
@@ -177,7 +156,7 @@ def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:
                     f"pool {name} has {'neither replicas nor erasure' if pool.replicas is None else 'both replicas and erasure'}"
                 )
                 fix = "write replicas: 3, or erasure: 4+2" if pool.replicas is None else "keep one"
-                yield _error("INT019", f"ceph.pools.{name}", summary, "one of the two", fix)
+                yield refuse("INT019", f"ceph.pools.{name}", summary, "one of the two", fix)
     if cluster.kubernetes is not None:
         named.append(("kubernetes.control", cluster.kubernetes.control))
         named += [(f"kubernetes.workers.{i}", name) for i, name in enumerate(cluster.kubernetes.workers)]
@@ -186,6 +165,4 @@ def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:
             (f"networks.storage.nvme_of.targets.{i}", name) for i, name in enumerate(cluster.networks.storage.nvme_of.targets)
         ]
     for where, name in named:
-        if name not in cluster.servers:
-            fix = _suggest(name, cluster.servers, "add it to servers, or name another")
-            yield _error("INT013", where, f"there is no server group {name}", f"one of {', '.join(cluster.servers)}", fix)
+        yield from check_group(where, name, cluster.servers)

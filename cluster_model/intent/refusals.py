@@ -1,0 +1,61 @@
+"""How the references of an intent say what leads nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Protocol
+
+from cluster_model.diagnostic import Diagnostic
+
+
+class Numbered(Protocol):
+    """An entry with an id of its own."""
+
+    @property
+    def id(self) -> int:
+        """Return its id."""
+
+
+def refuse(id_: str, where: str, summary: str, expected: str = "", fix: str = "") -> Diagnostic:
+    """Return an error at an intent path."""
+    return Diagnostic(id_, "error", where, summary, expected, fix=fix)
+
+
+def suggest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return a question that offers the nearest known name, or `otherwise` where none is near."""
+    near = get_close_matches(name, list(known), 1, 0.6)
+    return f"did you mean {near[0]}?" if near else otherwise
+
+
+def list_known(known: Iterable[str], what: str) -> str:
+    """Return `one of …`, or that there is none of `what`."""
+    names = ", ".join(known)
+    return f"one of {names}" if names else f"{what}, of which there is none yet"
+
+
+def check_ids(where: str, entries: Mapping[str, Numbered], most: int = 250) -> Iterator[Diagnostic]:
+    """Yield INT011 for every entry whose id an earlier one has; ids run from 1 to `most`."""
+    owners: dict[int, str] = {}
+    taken = {entry.id for entry in entries.values()}
+    for name, entry in entries.items():
+        first = owners.setdefault(entry.id, name)
+        if first == name:
+            continue
+        free = next((number for number in range(1, most + 1) if number not in taken), None)
+        fix = (
+            f"set id to {free}, the lowest that is free; what is built keeps its own"
+            if free
+            else "no id is free: join two entries"
+        )
+        if free is not None:
+            taken.add(free)
+        yield refuse("INT011", f"{where}.{name}.id", f"{name} has id {entry.id}, which {first} has", "an id of its own", fix)
+
+
+def check_group(where: str, name: str, groups: Iterable[str]) -> Iterator[Diagnostic]:
+    """Yield INT013 where there is no such server group."""
+    known = list(groups)
+    if name not in known:
+        fix = suggest(name, known, "add it to servers, or name another")
+        yield refuse("INT013", where, f"there is no server group {name}", f"one of {', '.join(known)}", fix)
