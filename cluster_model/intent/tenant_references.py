@@ -109,7 +109,13 @@ def _check_pools(cluster: Cluster, name: str, tenant: Tenant) -> Iterator[Diagno
         return
     if cluster.ceph is None:
         fix = "add ceph: with its hosts and pools, or take it away here"
-        yield refuse("INT027", f"tenants.{name}.ceph@key", f"{name} has a share of Ceph, and there is no Ceph", "ceph: at the top of the file", fix)
+        yield refuse(
+            "INT027",
+            f"tenants.{name}.ceph@key",
+            f"{name} has a share of Ceph, and there is no Ceph",
+            "ceph: at the top of the file",
+            fix,
+        )
         return
     for index, pool in enumerate(tenant.ceph.pools):
         if pool not in cluster.ceph.pools:
