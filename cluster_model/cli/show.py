@@ -1,4 +1,4 @@
-"""`gpuyard show`: all about one device, rack, port, cable or address."""
+"""`gpuyard show`: all about one device, rack, port, cable, address, tenant, subnet, VNI, VLAN or border peer."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ from cluster_model.cli.findings import Format
 if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
     from cluster_model.plan.model import CageMode, Pdu, Plan, Server, Switch
+    from cluster_model.plan.overlay import Overlay
 
 Facts = dict[str, Any]
 
 
 @click.command()
 @cluster_argument
-@click.argument("name")
+@click.argument("words", metavar="NAME", nargs=-1, required=True)
 @finding_options
-def command(cluster: Path, name: str, form: Format, strict: bool) -> None:
-    """Show a device, a rack, a port, a cable or an address.
+def command(cluster: Path, words: tuple[str, ...], form: Format, strict: bool) -> None:
+    """Show a device, a rack, a port, a cable, an address, a tenant, a subnet, a VNI, a VLAN or a border peer.
 
-    NAME is a device (`gpu-007`), a rack (`A01`), a port or cable label (`compute-leaf-u01-01:Ethernet0`), or an IP address.
+    NAME is a device (`gpu-007`), a rack (`A01`), a port or cable label (`compute-leaf-u01-01:Ethernet0`), an IP address, a
+    subnet (`10.48.1.0/24`), a tenant, a VRF, a border peer, or a number: `vni 10017`, `vlan 17`, or alone. What several tenants
+    have is shown for each.
     """
+    name = " ".join(words)
     plan, _ = open_plan(cluster, form, strict)
     found = find(plan, name)
     if not found:
         near = suggest(plan, name)
-        hint = f"did you mean {', '.join(near)}?" if near else "give a device, a rack, DEVICE:PORT or an IP address"
+        hint = f"did you mean {', '.join(near)}?" if near else "give a device, a rack, DEVICE:PORT, an IP address or a tenant"
         click.echo(f"error: nothing in {plan.name} is called {name}; {hint}", err=True)
         raise click.exceptions.Exit(USAGE)
     if form == "json":
@@ -60,7 +64,9 @@ def open_plan(path: Path, form: Format, strict: bool) -> tuple[Plan, Catalogue]:
 
 
 def find(plan: Plan, name: str) -> list[Facts]:
-    """Return what a name stands for, as facts in the order of print; several where an address is used twice."""
+    """Return what a name stands for, as facts in the order of print; several where tenants have the same address or number."""
+    from cluster_model.cli.show_tenants import find_tenancy
+
     for device in _list_devices(plan):
         if device.name == name:
             return [{"kind": type(device).__name__.lower(), **_facts_of(device)}]
@@ -69,7 +75,7 @@ def find(plan: Plan, name: str) -> list[Facts]:
             return [_describe_rack(plan, rack.name)]
     if ":" in name:
         return _find_port(plan, name)
-    return _find_address(plan, name.partition("/")[0])
+    return find_tenancy(plan, name) or _find_address(plan, name.partition("/")[0])
 
 
 def suggest(plan: Plan, name: str) -> list[str]:
@@ -80,7 +86,8 @@ def suggest(plan: Plan, name: str) -> list[str]:
     known = {item.name: [p.name for p in getattr(item, "ports", ())] for item in _list_devices(plan)}
     if colon and device in known:
         return [f"{device}:{near}" for near in get_close_matches(port, known[device], 3, 0.4)]
-    names = [*known, *(rack.name for rack in plan.racks)]
+    names = [*known, *(rack.name for rack in plan.racks), *(tenant.name for tenant in plan.tenants)]
+    names += [*(tenant.vrf for tenant in plan.tenants), *(peer.name for peer in plan.border_peers)]
     return [f"{near}{colon}{port}" for near in get_close_matches(device.lower(), names, 3, 0.7)]
 
 
@@ -123,11 +130,14 @@ def _find_port(plan: Plan, name: str) -> list[Facts]:
 def _find_address(plan: Plan, text: str) -> list[Facts]:
     from ipaddress import IPv4Address, IPv4Network
 
+    from cluster_model.cli.show_tenants import find_tenant_address
+
     try:
         address = IPv4Address(text)
     except ValueError:
         return []
-    found: list[Facts] = [
+    found = find_tenant_address(plan, address)
+    inside: list[Facts] = [
         {"kind": "address", "address": held, "device": device, "use": use, **more}
         for device, use, held, more in _list_addresses(plan)
         if held.partition("/")[0] == text
@@ -136,10 +146,10 @@ def _find_address(plan: Plan, text: str) -> list[Facts]:
         slices = [part for part in network.slices if address in IPv4Network(part.prefix)]
         place = {"network": network.name, "slices": [f"{part.name} {part.prefix}" for part in slices]}
         if slices or (network.pool and address in IPv4Network(network.pool)):
-            if not found:
-                return [{"kind": "address", "address": text, "use": "nobody has it", **place}]
-            found = [{**facts, **place} for facts in found]
-    return found
+            if not inside:
+                return [{"kind": "address", "address": text, "use": "nobody has it", **place}, *found]
+            inside = [{**facts, **place} for facts in inside]
+    return [*inside, *found]
 
 
 def _list_addresses(plan: Plan) -> Iterator[tuple[str, str, str, Facts]]:
@@ -160,6 +170,10 @@ def _list_addresses(plan: Plan) -> Iterator[tuple[str, str, str, Facts]]:
         yield switch.name, "loopback", switch.loopback, {"asn": switch.asn}
         for uplink in switch.ports:
             yield switch.name, f"port {uplink.name}", uplink.address, {"peer": f"{uplink.peer}:{uplink.peer_port}"}
+        for way in switch.upstreams:
+            yield switch.name, f"port {way.port}", way.address, {"peer": f"the site's router {way.gateway}"}
+        if switch.overlay:
+            yield from _list_overlay_addresses(switch.name, switch.overlay, switch.loopback)
         for vlan in switch.vlans:
             yield switch.name, f"gateway of VLAN {vlan.id} {vlan.name}", vlan.address, {"prefix": vlan.prefix}
         if switch.management:
@@ -169,10 +183,25 @@ def _list_addresses(plan: Plan) -> Iterator[tuple[str, str, str, Facts]]:
             yield pdu.name, "management", pdu.management.address, {"gateway": pdu.management.gateway}
 
 
+def _list_overlay_addresses(name: str, overlay: Overlay, loopback: str) -> Iterator[tuple[str, str, str, Facts]]:
+    if overlay.vtep and overlay.vtep != loopback.partition("/")[0]:
+        shared = "VTEP, shared with the other leaf" if overlay.shared_vtep else "VTEP"
+        yield name, shared, overlay.vtep, {}
+    for way in overlay.externals:
+        yield name, f"port {way.port}", way.address, {"vrf": way.vrf, "peer": f"{way.peer} {way.peer_address} (AS {way.asn})"}
+        yield way.peer, "border peer", way.peer_address, {"vrf": way.vrf, "peer": f"{name}:{way.port}", "asn": way.asn}
+    if overlay.mlag:
+        yield name, f"MLAG VLAN {overlay.mlag.vlan}", overlay.mlag.address, {"peer": overlay.mlag.peer_address}
+
+
 def _format(facts: Facts) -> Iterator[str]:
     """Yield one line per plain fact, then a table per list of objects; what is empty is left out."""
     if facts.get("modes"):
         facts = {**facts, "modes": _fold_modes(facts["modes"])}
+    if facts.get("overlay") or facts.get("bonds"):
+        from cluster_model.cli.show_tenants import flatten
+
+        facts = flatten(facts)
     plain = {key: value for key, value in facts.items() if not _is_table(value) and not _is_empty(value)}
     width = max(len(key) for key in plain)
     for key, value in plain.items():
@@ -198,9 +227,16 @@ def _fold_modes(modes: Sequence[CageMode]) -> str:
     return ", ".join(f"{first}-{last} {words}" if last > first else f"{first} {words}" for words, first, last in runs)
 
 
+_UNSHOWN = {"where"}
+"""What a table leaves out; JSON has it."""
+_FROM_ONE = {"vlan", "bond", "untagged", "peer_asn", "vni"}
+"""Columns where 0 is "none"."""
+
+
 def _format_rows(rows: list[Mapping[str, Any]]) -> Iterator[str]:
-    columns = [column for column in rows[0] if any(not _is_empty(row[column]) for row in rows)]
-    cells = [columns, *([_word(row[column]) if not _is_empty(row[column]) else "" for column in columns] for row in rows)]
+    shown = [{key: "" if key in _FROM_ONE and value == 0 else value for key, value in row.items()} for row in rows]
+    columns = [column for column in shown[0] if column not in _UNSHOWN and any(not _is_empty(row[column]) for row in shown)]
+    cells = [columns, *([_word(row[column]) if not _is_empty(row[column]) else "" for column in columns] for row in shown)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
     for row in cells:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
