@@ -17,6 +17,9 @@ PREFIX_LIMIT = 16000
 """Routes that a neighbour may send before its session is shut: above all that 1,600 leafs and 8,000 service addresses announce,
 and below what the smallest route tables hold. One number for all, so that growth changes no switch."""
 
+VXLAN_OVERHEAD_BYTES = 50
+"""Outer Ethernet, IPv4, UDP and VXLAN headers: 14 + 20 + 8 + 8 (RFC 7348, section 5)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -95,6 +98,8 @@ class Scene:
             "maximum_paths": 64 if sum(_is_fabric(port) for port in switch.ports) <= 64 else 128,
             "prefix_limit": PREFIX_LIMIT,
             "services": self.services,
+            "overlay": switch.overlay,
+            "tunnel_mtu_bytes": switch.mtu_bytes - VXLAN_OVERHEAD_BYTES,
             "relays": tuple(
                 Relay(vlan.id, vlan.address.partition("/")[0], server) for vlan in switch.vlans for server in vlan.dhcp_servers
             ),
