@@ -60,12 +60,15 @@ def expand_built(cluster: Cluster, expressions: Iterable[str]) -> list[Seat]:
 
 
 def _find(cluster: Cluster, name: str) -> Seat | Fault:
+    if name in cluster.servers:  # one end of a slice
+        ends = f"{_server(name, 1)}..{_server(name, cluster.servers[name].final_count)}"
+        return Fault(
+            "unknown", f"{name} is a group, and a slice runs from server to server", ends, f"write {ends}, or {name} alone"
+        )
     parsed = parse_name(name)
     if parsed is None or parsed.kind != "server" or parsed.group not in cluster.servers:
-        near = get_close_matches(name, _examples(cluster), 1, 0.6)
         known = f"a group ({', '.join(cluster.servers)}), or a server such as {_server(next(iter(cluster.servers)), 1)}"
-        fix = f"did you mean {near[0]}?" if near else "name a group, a server, or a slice as gpu-001..gpu-064"
-        return Fault("unknown", f"there is no server or group {name}", known, fix)
+        return Fault("unknown", f"there is no server or group {name}", known, _suggest(cluster, name))
     right = _server(parsed.group, parsed.number)
     if right != name:
         return Fault("unknown", f"server {name} is written {right}", "three digits below 1000", f"write {right}")
@@ -81,7 +84,11 @@ def _server(group: str, number: int) -> str:
     return format_name(DeviceName("server", group=group, number=number))
 
 
-def _examples(cluster: Cluster) -> list[str]:
-    """Return what a misspelt name may have meant: groups, and their first and last servers."""
-    ends = [_server(name, number) for name, group in cluster.servers.items() for number in (1, group.final_count)]
-    return [*cluster.servers, *ends]
+def _suggest(cluster: Cluster, name: str) -> str:
+    """Return the way out of a name that nothing has: the group may be misspelt, or the number unpadded."""
+    whole = get_close_matches(name, cluster.servers, 1, 0.6)
+    group, _, digits = name.rpartition("-")
+    near = get_close_matches(group, cluster.servers, 1, 0.6) if digits.isdigit() else []
+    if near:
+        return f"did you mean {_server(near[0], int(digits))}?"
+    return f"did you mean {whole[0]}?" if whole else "name a group, a server, or a slice of a group"

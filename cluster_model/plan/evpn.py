@@ -62,6 +62,7 @@ class Overlays:
 
     network: BusinessNetwork
     cut: Cut
+    homing: Homing
     switches: Sequence[SwitchDraft]
     tenants: tuple[Tenant, ...]
     peers: tuple[BorderPeer, ...]
@@ -70,13 +71,11 @@ class Overlays:
     by_name: dict[str, Tenant] = field(init=False)
     served: defaultdict[str, list[Encounter]] = field(init=False)  # by name of the tenant that provides
     leaving: defaultdict[str, list[Encounter]] = field(init=False)  # by name of the border peer
-    homing: Homing = field(init=False)
 
     def __post_init__(self) -> None:
         self.by_name = {tenant.name: tenant for tenant in self.tenants}
         self.subnets = {(tenant.name, subnet.name): subnet for tenant in self.tenants for subnet in tenant.subnets}
         self.served, self.leaving = defaultdict(list), defaultdict(list)
-        self.homing = find_homing(self.network, self.switches)
 
     def plan(self, encounters: Iterable[Encounter]) -> None:
         """Give every built switch its overlay."""
@@ -259,13 +258,6 @@ class Overlays:
             max_routes=peer.max_routes,
             secret=peer.secret,
         )
-
-
-def find_homing(network: BusinessNetwork, switches: Sequence[SwitchDraft]) -> Homing:
-    """Return how bonds end on two leafs, as it is wired: only MLAG needs a peer link."""
-    if network.leafs_per_unit == 1:
-        return "single"
-    return "mlag" if any(port.use == "peer_link" for switch in switches for port in switch.ports) else "esi"
 
 
 def find_untagged(subnets: Sequence[Subnet]) -> Subnet | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from cluster_model.plan.addressing import text
 from cluster_model.plan.context import Context
@@ -13,7 +14,7 @@ from cluster_model.plan.fabric import FabricShape
 from cluster_model.plan.isolation import plan_compute_vrfs, plan_partitions
 from cluster_model.plan.meetings import plan_meetings
 from cluster_model.plan.membership import Membership, SubnetKey, resolve_membership
-from cluster_model.plan.overlay import BorderPeer, Meeting, Partition, ServerBond, ServerVlan, Subnet, Tenant
+from cluster_model.plan.overlay import BorderPeer, Homing, Meeting, Partition, ServerBond, ServerVlan, Subnet, Tenant
 from cluster_model.plan.tenants import has_compute_vrfs, has_partitions, plan_peers, plan_tenants
 
 BOND = "bond0"
@@ -38,10 +39,11 @@ def plan_tenancy(ctx: Context, bench: Bench, shapes: Sequence[FabricShape]) -> T
     encounters = plan_meetings(tenants, peers)
     if has_compute_vrfs(cluster):
         plan_compute_vrfs(bench, tenants, membership)
-    shape = next((shape for shape in shapes if str(shape.name) == "business"), None)
+    shape = next((shape for shape in shapes if shape.name == "business"), None)
     if cluster.networks.business is not None and shape is not None and shape.cut is not None:
         switches = [switch for switch in bench.switches if switch.network == "business"]
-        Overlays(cluster.networks.business, shape.cut, switches, tenants, peers, membership).plan(encounters)
+        homing = cast("Homing", shape.homing)
+        Overlays(cluster.networks.business, shape.cut, homing, switches, tenants, peers, membership).plan(encounters)
         plan_bonds(ctx, bench, tenants, membership, shape.mtus(cluster.lossless)[1])
     partitions = plan_partitions(tenants, membership) if has_partitions(cluster) else ()
     return Tenancy(tenants, peers, tuple(met.meeting for met in encounters), partitions)
