@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -16,7 +17,8 @@ from cluster_model.cli.show import open_plan
 
 if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
-    from cluster_model.plan.compare import CableChange, Comparison, DeviceChange, ValueChange
+    from cluster_model.plan.compare import CableChange, Comparison, DeviceChange
+    from cluster_model.plan.compare_tenants import ValueChange
     from cluster_model.plan.model import Plan
 
 SHOWN = 12
@@ -31,7 +33,7 @@ NOUNS = {"server": ("server", "servers"), "switch": ("switch", "switches"), "pdu
 @click.option("--all", "show_all", is_flag=True, help="List every change.")
 @finding_options
 def command(old: Path, new: Path, exit_code: bool, show_all: bool, form: Format, strict: bool) -> None:
-    """Show what changes from one intent to another: devices, cables to add or move, addresses, settings, config lines.
+    """Show what changes from one intent to another: devices, cables to add or move, addresses, tenants, settings, config lines.
 
     OLD and NEW are folders with cluster.yml, or the files. Cables are named by the end nearer the hosts.
     """
@@ -90,7 +92,7 @@ def summarize(changes: Comparison) -> str:
 
 def _describe(changes: Comparison, show_all: bool) -> Iterator[str]:
     yield summarize(changes)
-    limit = len(changes.cables) + len(changes.devices) + len(changes.addresses) + len(changes.settings) if show_all else SHOWN
+    limit = sys.maxsize if show_all else SHOWN
     for kind, (_, many) in NOUNS.items():
         devices = [change for change in changes.devices if change.kind == kind]
         yield from _list_section(many, [_word_device(change) for change in devices], limit)
@@ -100,6 +102,8 @@ def _describe(changes: Comparison, show_all: bool) -> Iterator[str]:
     for action, title in others:
         yield from _list_section(title, [_word_cable(change) for change in changes.cables if change.action == action], limit)
     yield from _list_section("addresses and AS numbers", _word_values(changes.addresses), limit)
+    yield from _list_section("tenants", _word_values(changes.tenants), limit)
+    yield from _list_section("tenants on switches and servers", _word_values(changes.overlays), limit)
     yield from _list_section("settings", _word_values(changes.settings), limit)
 
 
@@ -140,5 +144,8 @@ def _word_values(changes: Sequence[ValueChange]) -> list[str]:
     lines = []
     for (key, old, new), subjects in same.items():
         names = ", ".join(subjects[:3]) + (f" and {len(subjects) - 3:,} more" if len(subjects) > 3 else "")
-        lines.append(f"~ {names}: {key} {old} becomes {new}")
+        if old and new:
+            lines.append(f"~ {names}: {key} {old} becomes {new}")
+        else:
+            lines.append(f"{'-' if old else '+'} {names}: {f'{key} ' if key else ''}{old or new}")
     return lines

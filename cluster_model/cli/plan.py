@@ -155,7 +155,7 @@ def _describe_border(plan: Plan) -> Iterator[str]:
 
 
 def _rows_of_peer(peer: BorderPeer, links: int) -> Iterator[tuple[str, ...]]:
-    from cluster_model.render.tenants import word_filters
+    from cluster_model.plan.wording import word_filters
 
     head = (peer.name, str(peer.asn), f"{links:,}", f"{peer.max_routes:,} routes")
     yield from _stack(head, word_filters(peer.accept), word_filters(peer.announce), _wrap(peer.tenants))

@@ -6,14 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from cluster_model.plan.compare_tenants import ValueChange, compare_overlays, compare_tenants
 from cluster_model.plan.model import Cable, Pdu, Plan, Server, Service, Switch
 
 Action = Literal["add", "remove", "rename", "move"]
 Device = Server | Switch | Pdu
 KINDS = ("server", "switch", "pdu")
 _SKIPPED = {"name", "rack", "u", "where", "optics_w"}  # said as a move, or it follows from the cables
-_COUNTS = {"leafs", "spines", "cores", "host_leaf_cables", "fabric_manager_cables", "leaf_spine_cables", "spine_core_cables"}
+_OVERLAYS = {"overlay", "bonds"}  # compare_tenants.py has them
+_TIERS = {"leafs", "borders", "spines", "cores"}
+_COUNTS = {*_TIERS, *(f"{kind}_cables" for kind in ("host_leaf", "fabric_manager", "peer_link", "leaf_spine", "spine_core"))}
 _COMPARED = {"name", "version", "digest", "site", "racks", "servers", "switches", "pdus", "cables", "networks", "lossless"}
+_COMPARED |= {"tenants", "border_peers", "meetings", "partitions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +46,19 @@ class CableChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ValueChange:
-    """A value that differs, e.g. an address or an ASN. `subject` is a device, a port (`device:port`), a rack or a network."""
-
-    subject: str
-    key: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """Everything that differs between two plans, in the order of the plans."""
 
     devices: list[DeviceChange] = field(default_factory=list)
     cables: list[CableChange] = field(default_factory=list)
     addresses: list[ValueChange] = field(default_factory=list)
+    tenants: list[ValueChange] = field(default_factory=list)
+    overlays: list[ValueChange] = field(default_factory=list)  # what switches and servers have of tenants
     settings: list[ValueChange] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.devices or self.cables or self.addresses or self.settings)
+        values = self.addresses or self.tenants or self.overlays or self.settings
+        return bool(self.devices or self.cables or values)
 
     def count(self, changes: Iterable[DeviceChange | CableChange], action: str, kind: str = "") -> int:
         """Return how many changes are of an action, and of a kind of device."""
@@ -86,6 +83,9 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
     for first, second in pairs:
         for change in _compare_values(first, second, new_names):
             (found.addresses if _is_address(change) else found.settings).append(change)
+        if not isinstance(first, Pdu) and not isinstance(second, Pdu):
+            found.overlays.extend(compare_overlays(first, second))
+    found.tenants.extend(compare_tenants(old, new))
     found.settings.extend(_compare_named("rack", old.racks, new.racks))
     found.settings.extend(_compare_named("network", old.networks, new.networks))
     found.settings.extend(_compare_fields("lossless", old.lossless, new.lossless))
@@ -165,7 +165,7 @@ def _compare_values(old: Device, new: Device, names: Mapping[str, str]) -> Itera
     """Yield every other value of a device that stays."""
     for part in fields(old):
         before, after = getattr(old, part.name), getattr(new, part.name)
-        if before == after or part.name in _SKIPPED:
+        if before == after or part.name in _SKIPPED | _OVERLAYS:
             continue
         if part.name == "ports":
             yield from _compare_ports(new.name, before, after, names)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from typing import Any
 
 from cluster_model.plan.model import Plan, Server
-from cluster_model.plan.overlay import Filter, Import, ServerVlan, Subnet, Tenant
+from cluster_model.plan.overlay import ServerVlan, Subnet, Tenant
 
 Vars = dict[str, Any]
 
@@ -98,23 +97,6 @@ def describe_border_peers(plan: Plan) -> dict[str, Vars]:
         }
         for peer in plan.border_peers
     }
-
-
-def word_filters(filters: Iterable[Filter] | None) -> list[str]:
-    """Return a prefix list in words, a line each; nothing passes where there is none."""
-    return [word_filter(line) for line in filters or ()] or ["nothing"]
-
-
-def word_filter(line: Filter) -> str:
-    """Return `10.200.0.0/14 up to /24`, or that it is the default route."""
-    if line.prefix == "0.0.0.0/0":
-        return f"everything up to /{line.up_to}" if line.up_to else "the default route"
-    return f"{line.prefix} up to /{line.up_to}" if line.up_to else line.prefix
-
-
-def word_import(taken: Import) -> str:
-    """Return what a VRF takes from another one."""
-    return f"{taken.vrf}: {', '.join(word_filters(taken.prefixes))}"
 
 
 def word_reach(tenant: Tenant) -> list[str]:

@@ -14,7 +14,8 @@ from cluster_model.cli.show import command as show
 from cluster_model.cli.show import find
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
-from cluster_model.plan.compare import ValueChange, compare_plans
+from cluster_model.plan.compare import compare_plans
+from cluster_model.plan.compare_tenants import ValueChange
 
 ROOT = Path(__file__).parents[3]
 LAB = ROOT / "inventory/lab"
