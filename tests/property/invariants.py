@@ -19,6 +19,8 @@ def check_all(plan, cluster, catalogue):
     check_ports(plan, catalogue)
     check_ends(plan, catalogue)
     check_rails(plan)
+    check_pairs(plan)
+    check_border(plan, cluster)
     check_budgets(plan, catalogue)
     check_media(plan, cluster, catalogue)
     check_networks(plan, cluster)
@@ -89,7 +91,10 @@ def check_addresses(plan, cluster):
         for prefix in switch.originates:
             routes[prefix].add(switch.name)
     spans = sorted((ip_network(prefix) for prefix in routes), key=lambda span: (span.network_address, span.prefixlen))
-    assert all(len(names) == 1 for names in routes.values())
+    pairs = {f"{leaf.name}": (leaf.network, leaf.unit) for leaf in plan.switches}
+    for prefix, names in routes.items():  # an aggregate is one leaf's; the address of an MLAG pair's tunnels is both's
+        shared = prefix.endswith("/32") and len({pairs[name] for name in names}) == 1
+        assert len(names) == (2 if shared else 1), (prefix, names)
     assert not any(a.overlaps(b) for a, b in pairwise(spans))
     for network in plan.networks:
         if network.pool:
@@ -106,7 +111,7 @@ def check_asns(plan):
             assert plan.network(switch.network).technology == "infiniband"
             continue
         assert 1 <= switch.asn <= 4_294_967_294
-        if switch.role == "leaf":
+        if switch.is_edge:
             assert switch.asn not in leafs
             leafs[switch.asn] = switch.name
         elif switch.role == "spine":
@@ -117,7 +122,7 @@ def check_asns(plan):
     assert not set(leafs) & set(spines) and not set(leafs) & set(cores) and not set(spines) & set(cores)
     by_place = defaultdict(set)
     for switch in plan.switches:
-        if switch.asn and switch.role != "leaf":
+        if switch.asn and not switch.is_edge:
             by_place[switch.network, switch.role, switch.plane, switch.pod if switch.role == "spine" else 0].add(switch.asn)
     assert all(len(asns) == 1 for asns in by_place.values())
     for switch in plan.switches:
@@ -209,6 +214,57 @@ def check_rails(plan):
         assert all(len(leafs) == side_count for leafs in where.values())
 
 
+def check_pairs(plan):
+    """Assert that a server with two business ports ends on all leafs of one unit, under one bond number that is its alone.
+
+    MLAG pairs are joined by two cables in cages of their own, and announce one address together.
+    """
+    network = plan.network("business")
+    if network is None:
+        return
+    numbers = defaultdict(set)
+    for server in plan.servers:
+        ends = []
+        for port in server.ports:
+            if port.network == "business":
+                assert not port.address and not port.gateway
+                leaf = plan.switch(port.peer)
+                ends.append((leaf, next(p for p in leaf.ports if p.name == port.peer_port)))
+        if not ends:
+            continue
+        assert len({(leaf.unit, port.bond) for leaf, port in ends}) == 1 and ends[0][1].bond > 0
+        assert len({leaf.name for leaf, _ in ends}) == min(len(ends), network.leafs_per_unit)
+        assert not any(port.address or port.vlan for _, port in ends)
+        seat = (ends[0][0].unit, ends[0][1].bond)
+        assert not numbers[seat], (server.name, numbers[seat])
+        numbers[seat].add(server.name)
+    leafs = [switch for switch in plan.switches if switch.network == "business" and switch.role == "leaf"]
+    for leaf in leafs:
+        peers = [port for port in leaf.ports if port.use == "peer_link"]
+        assert len(peers) == len({port.cage for port in peers}) == (2 if network.homing == "mlag" else 0)
+        assert {plan.switch(port.peer).unit for port in peers} <= {leaf.unit} and leaf.name not in {port.peer for port in peers}
+        others = {port.cage for port in leaf.ports if port.use != "peer_link"}
+        assert others.isdisjoint(port.cage for port in peers)
+        assert len(leaf.originates) == (1 if network.homing == "mlag" else 0)
+    assert network.homing == "single" or network.leafs_per_unit == 2
+
+
+def check_border(plan, cluster):
+    """Assert that the border has as many leafs as a unit, no hosts, the last ports of the spines, and its peers as told."""
+    business, network = cluster.networks.business, plan.network("business")
+    borders = [switch for switch in plan.switches if switch.role == "border"]
+    if business is None or business.border is None:
+        assert not borders
+        return
+    assert len(borders) == network.leafs_per_unit == network.borders
+    for switch in borders:
+        assert {port.use for port in switch.ports} <= {"fabric"}
+    for spine in plan.switches:
+        if spine.network == "business" and spine.role == "spine" and network.tiers == 2:
+            below = [plan.switch(port.peer).role for port in spine.ports]
+            assert below == sorted(below, key=("leaf", "border").index), spine.name
+
+
 def check_budgets(plan, catalogue):
     """Assert that no switch exceeds its panel, and links up are equal over the spines of the pod and the cores of the group."""
     for switch in plan.switches:
@@ -224,9 +280,9 @@ def check_budgets(plan, catalogue):
                 if port.use == "fabric"
                 and by_name[port.peer].role != "leaf"
                 and by_name[port.peer].role != switch.role
-                and (switch.role, by_name[port.peer].role) in {("leaf", "spine"), ("spine", "core")}
+                and (switch.role, by_name[port.peer].role) in {("leaf", "spine"), ("border", "spine"), ("spine", "core")}
             )
-            if switch.role == "leaf":
+            if switch.is_edge:
                 assert len(ups) == (network.spines_per_pod if network.tiers > 1 else 0)
                 assert sum(ups.values()) == (network.uplinks if network.tiers > 1 else 0)
                 assert all(by_name[peer].pod == switch.pod and by_name[peer].plane == switch.plane for peer in ups)
@@ -311,6 +367,7 @@ def check_networks(plan, cluster):
         cables = [cable for cable in plan.cables if cable.network == network.name]
         roles = Counter(switch.role for switch in own)
         assert (network.leafs, network.spines, network.cores) == (roles["leaf"], roles["spine"], roles["core"])
+        assert network.borders == roles["border"]
         kinds = Counter(cable.kind for cable in cables)
         assert network.cables == {kind: kinds[kind] for kind in network.cables} and sum(kinds.values()) == len(cables)
         speeds = Counter()
@@ -319,7 +376,7 @@ def check_networks(plan, cluster):
         assert network.host_bandwidth_gbps == speeds["host_leaf"]
         assert network.leaf_spine_bandwidth_gbps == speeds["leaf_spine"]
         assert network.spine_core_bandwidth_gbps == speeds["spine_core"]
-        assert network.leaf_spine_cables == network.leafs * network.uplinks
+        assert network.leaf_spine_cables == (network.leafs + network.borders) * network.uplinks
         assert network.spine_core_cables == network.spines * network.spine_uplinks
         assert network.bisection_gbps <= speeds["host_leaf"] // 2
         assert network.leafs > 0 and network.units <= network.planned_units

@@ -1,10 +1,10 @@
 """What growing must leave as it was, field by field."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 # Fields that follow from how much is built: what grows by more neighbours, and power, which is of the built load.
 GROWING = {
-    "Switch": {"ports", "service_routes", "vlans", "optics_w"},
+    "Switch": {"ports", "service_routes", "vlans", "optics_w", "overlay"},
     "Server": {"gpu_cap_w", "gpu_cap_feed_lost_w"},
     "Network": {
         "leafs",
@@ -13,6 +13,7 @@ GROWING = {
         "units",
         "host_leaf_cables",
         "fabric_manager_cables",
+        "peer_link_cables",
         "leaf_spine_cables",
         "spine_core_cables",
         "host_bandwidth_gbps",
@@ -39,6 +40,7 @@ def compare_growth(old, new):
             continue
         lost += compare_named(f"port of {switch.name}", switch.ports, now.ports)
         lost += compare_named(f"vlan of {switch.name}", switch.vlans, now.vlans, skip={"dhcp_servers"})
+        lost += compare_overlays(switch.name, switch.overlay, now.overlay)
         routes = set(now.service_routes)
         lost += [("route", switch.name, route, "gone") for route in switch.service_routes if route not in routes]
     after = {cable.label: cable for cable in new.cables}
@@ -46,6 +48,15 @@ def compare_growth(old, new):
         if after.get(cable.label) != cable:
             lost.append(("cable", cable.label, cable, after.get(cable.label)))
     return lost
+
+
+def compare_overlays(name, old, new):
+    """Return what of a switch's overlay did not stay: its bonds may become more, all else stands."""
+    if old is None or new is None:
+        return [("overlay", name, old, new)] if old is not new else []
+    lost = [("bond", name, bond, "gone") for bond in old.bonds if bond not in new.bonds]
+    before, after = replace(old, bonds=()), replace(new, bonds=())
+    return lost + ([("overlay", name, before, after)] if before != after else [])
 
 
 def compare_fields(what, old, new, skip=frozenset()):

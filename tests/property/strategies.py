@@ -65,6 +65,8 @@ NOS = {
     "test/switch-8x100g": "frr",
     "test/switch-4x2x100g": "frr",
 }
+BUSINESS = {model for model in MODELS if not model.startswith("test/")} - {"generic/2u-24nvme"}
+BUSINESS_LEAFS = ["nvidia/sn3700c", "nvidia/sn4700", "arista/dcs-7050cx3-32s", "generic/linux-32x100g"]
 STORAGE_LEAFS = ["nvidia/sn4700", "nvidia/sn3700c", "nvidia/sn5600", "arista/dcs-7050cx3-32s", "generic/linux-32x100g"]
 
 
@@ -162,6 +164,42 @@ def storage_networks(draw):
         ceph_cluster=draw(st.sampled_from(["shared", "separate"])),
         pool="10.128.0.0/10",
     )
+
+
+@st.composite
+def business_networks(draw):
+    """Draw a business network, with or without a border."""
+    leaf = draw(st.sampled_from(BUSINESS_LEAFS))
+    per_unit = draw(st.sampled_from([2, 2, 2, 1]))
+    return drop_none(
+        leaf=leaf,
+        nos=NOS[leaf],
+        unit=draw(sometimes(st.integers(1, 12))),
+        leafs_per_unit=per_unit,
+        homing=draw(sometimes(st.sampled_from(["auto", "esi", "mlag"]))),
+        oversubscription=draw(sometimes(st.sampled_from([1.0, 2.0, 4.0]))),
+        tiers=draw(st.sampled_from(["auto", "auto", 2, 3])),
+        underlay=draw(st.sampled_from(["unnumbered", "numbered"])),
+        pool="10.192.0.0/11",
+        border=draw(sometimes(borders(per_unit))),
+    )
+
+
+@st.composite
+def borders(draw, per_unit):
+    """Draw a border with as many leafs as a unit has."""
+    leaf = draw(sometimes(st.sampled_from(["generic/linux-32x100g", "nvidia/sn4700"])))
+    peers = {}
+    for number in range(1, 1 + draw(st.integers(1, 2))):
+        leafs = draw(st.lists(st.integers(1, per_unit), min_size=1, max_size=per_unit, unique=True))
+        peers[f"isp-{number}"] = {
+            "id": number,
+            "asn": 64495 + number,
+            "accept": [{"prefix": "0.0.0.0/0"}],
+            "announce": [],
+            "links": [{"border": leaf_number, "prefix": f"198.51.{number}.{4 * leaf_number}/31"} for leaf_number in leafs],
+        }
+    return drop_none(leaf=leaf, nos=leaf and NOS[leaf], peers=peers)
 
 
 def largest_unit(network, models):
@@ -267,4 +305,6 @@ def clusters(draw, *, most=12, small=False):
         document["networks"]["storage"] = draw(storage_networks())
         if "generic/2u-24nvme" in models:
             document["ceph"] = {"hosts": names[models.index("generic/2u-24nvme")]}
+    if BUSINESS & set(models) and draw(st.integers(0, 2)) == 0:
+        document["networks"]["business"] = draw(business_networks())
     return document

@@ -32,10 +32,10 @@ def is_manager(plan, name):
 
 
 def cabled_graph(plan, network):
-    """Return the graph of a network; capacities are Gb/s in either direction."""
+    """Return the graph of a network; capacities are Gb/s in either direction. Peer links carry no traffic of a whole fabric."""
     graph = nx.Graph()
     for cable in plan.cables:
-        if cable.network == network and cable.kind != "fabric_manager":
+        if cable.network == network and cable.kind not in {"fabric_manager", "peer_link"}:
             held = graph.get_edge_data(cable.a, cable.b, {"capacity": 0})["capacity"]
             graph.add_edge(cable.a, cable.b, capacity=held + cable.speed_gbps)
     return graph

@@ -128,7 +128,7 @@ def test_a_later_group_in_racks_of_its_own_without_fabric_ports_changes_nothing_
         "role": "login",
         "count": count,
         "racks": "later",
-        "nics": {"storage": []},
+        "nics": {"storage": [], "business": []},
     }
     new, findings = plan_of(more)
     assert new is not None, findings
