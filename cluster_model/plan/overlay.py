@@ -272,7 +272,8 @@ class Overlay:
 class ServerVlan:
     """A server's interface in a subnet. `name` is the interface; `address` has its length, empty with DHCP.
 
-    `default` marks the one whose gateway is the way to everything else: of the first visible subnet, by tenant and subnet id.
+    `default` marks the one whose gateway is the way to everything else: of the first visible subnet, its owner's before others',
+    by tenant and subnet id.
     """
 
     name: str

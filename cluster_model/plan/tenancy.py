@@ -52,22 +52,27 @@ def plan_tenancy(ctx: Context, bench: Bench, shapes: Sequence[FabricShape]) -> T
 def plan_bonds(ctx: Context, bench: Bench, tenants: tuple[Tenant, ...], membership: Membership, mtu_bytes: int) -> None:
     """Give every server with business ports its bond, with an interface in each of its subnets."""
     subnets = {(tenant.name, subnet.name): subnet for tenant in tenants for subnet in tenant.subnets}
+    owners = {server: tenant.name for tenant in tenants for server in tenant.servers}
     for drafts in bench.servers.values():
         for server in drafts:
             ports = [port for port in server.ports if port.network == "business"]
             if not ports:
                 continue
-            vlans = _plan_server_vlans(ctx, server, [(key, subnets[key]) for key in membership.subnets.get(server.name, ())])
+            reached = [(key, subnets[key]) for key in membership.subnets.get(server.name, ())]
+            vlans = _plan_server_vlans(ctx, server, reached, owners.get(server.name, ""))
             speed = sum(port.speed_gbps for port in ports)
             server.bonds.append(ServerBond(BOND, tuple(port.name for port in ports), mtu_bytes, speed, vlans))
 
 
-def _plan_server_vlans(ctx: Context, server: ServerDraft, reached: list[tuple[SubnetKey, Subnet]]) -> tuple[ServerVlan, ...]:
+def _plan_server_vlans(
+    ctx: Context, server: ServerDraft, reached: list[tuple[SubnetKey, Subnet]], owner: str
+) -> tuple[ServerVlan, ...]:
     if not reached:
         return ()
     subnets = [subnet for _, subnet in reached]
     untagged = find_untagged(subnets)
-    default = next((subnet for subnet in subnets if subnet.visible), subnets[0])
+    # The owner's first: a tenant that comes later, with whatever id, must not turn the server's way out to itself.
+    default = min(subnets, key=lambda subnet: (subnet.tenant != owner, not subnet.visible))
     return tuple(
         ServerVlan(
             name=BOND if subnet is untagged else f"{BOND}.{subnet.vlan}",
