@@ -10,8 +10,11 @@ from markupsafe import Markup
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Network, Plan
+from cluster_model.plan.overlay import BorderPeer, Tenant
+from cluster_model.plan.wording import word_filters
 from cluster_model.render.diagram import draw_fabrics, draw_racks
 from cluster_model.render.diagram_style import environment, format_count, format_power, format_rate
+from cluster_model.render.tenants import count_servers, word_homing, word_isolation, word_reach
 
 MAX_ROWS = 600
 """Rows of a table; a browser lays out tens of thousands of them in seconds, and a person reads none."""
@@ -54,6 +57,9 @@ def _list_figures(plan: Plan) -> Iterator[tuple[str, str, str]]:
     yield f"{len(plan.cables):,}", "cables", f"{sum(cable.length_m for cable in plan.cables) / 1000:,.1f} km in all"
     yield f"{len(plan.racks):,}", "racks", format_count(len({rack.row for rack in plan.racks}), "row")
     yield format_power(plan.power_w), "at most", "optics included"
+    if plan.tenants:
+        quotas = sum(tenant.gpus for tenant in plan.tenants if tenant.gpus > 0)
+        yield f"{len(plan.tenants):,}", "tenants" if len(plan.tenants) > 1 else "tenant", f"quotas of {quotas:,} GPUs"
     compute = plan.network("compute")
     if compute is not None and compute.bisection_gbps:
         ratio = f"{compute.oversubscription:g}:1" if compute.oversubscription else "one tier"
@@ -67,6 +73,7 @@ def _list_tables(plan: Plan) -> Iterator[Table]:
         "technology",
         "design",
         "leafs",
+        "borders",
         "spines",
         "cores",
         "host speed",
@@ -74,7 +81,13 @@ def _list_tables(plan: Plan) -> Iterator[Table]:
         "bisection",
         "pool",
     )
-    yield _table("Networks", columns, networks, {3, 4, 5, 6, 7, 8})
+    yield _table("Networks", columns, networks, {3, 4, 5, 6, 7, 8, 9})
+    apart = [row for network in plan.networks for row in _list_separation(plan, network)]
+    yield _table("What keeps tenants apart, and how servers hang on two leafs", ("network", "what", "how"), apart, set())
+    members = count_servers(plan)
+    tenants = [row for tenant in plan.tenants for row in _list_subnets(tenant, members[tenant.name])]
+    yield _table("Tenants", TENANT_COLUMNS, tenants, {1, 3, 4, 5, 7, 8}, "plan.json")
+    yield _table("Border peers", PEER_COLUMNS, [_describe_peer(peer) for peer in plan.border_peers], {1, 3}, "plan.json")
     slices = [(network.name, part.name, part.prefix) for network in plan.networks for part in network.slices]
     yield _table("Address plan", ("network", "slice", "prefix"), slices, set(), "plan.json")
     yield _table("Racks and power", RACK_COLUMNS, _list_racks(plan), {1, 2, 3, 4, 5, 6}, "plan.json")
@@ -107,6 +120,7 @@ def _describe_network(network: Network) -> tuple[str, ...]:
         network.technology,
         network.design,
         str(network.leafs),
+        str(network.borders or ""),
         str(network.spines or ""),
         str(network.cores or ""),
         f"{network.host_speed_gbps}G" if network.host_speed_gbps else "",
@@ -114,6 +128,48 @@ def _describe_network(network: Network) -> tuple[str, ...]:
         format_rate(network.bisection_gbps) if network.bisection_gbps else "",
         network.pool,
     )
+
+
+TENANT_COLUMNS = (
+    "tenant",
+    "id",
+    "VRF",
+    "L3 VNI",
+    "servers",
+    "GPU quota",
+    "subnet",
+    "VLAN",
+    "VNI",
+    "prefix",
+    "gateway",
+    "addresses",
+    "reaches",
+)
+PEER_COLUMNS = ("border peer", "AS", "what it is", "at most, routes", "accepted", "announced", "tenants")
+
+
+def _list_separation(plan: Plan, network: Network) -> Iterator[tuple[str, ...]]:
+    if network.homing:
+        yield network.name, f"homing {word_homing(network.homing)}", network.homing_reason
+    if network.isolation and plan.tenants:
+        yield network.name, "isolation", word_isolation(network.isolation)
+
+
+def _list_subnets(tenant: Tenant, servers: int) -> Iterator[tuple[str, ...]]:
+    quota = f"{tenant.gpus:,}" if tenant.gpus >= 0 else ""
+    vrf = tenant.vrf + (" (shared)" if tenant.shared else "")
+    reach = ", ".join(word_reach(tenant))
+    for subnet in tenant.subnets:
+        addresses = subnet.addressing + (f", pool {subnet.pool}" if subnet.pool else "")
+        yield (
+            *(tenant.name, str(tenant.id), vrf, str(tenant.vni), f"{servers:,}", quota, subnet.name, str(subnet.vlan)),
+            *(str(subnet.vni), subnet.prefix, subnet.gateway, addresses, reach),
+        )
+
+
+def _describe_peer(peer: BorderPeer) -> tuple[str, ...]:
+    filters = (", ".join(word_filters(lines)) for lines in (peer.accept, peer.announce))
+    return peer.name, str(peer.asn), peer.description, f"{peer.max_routes:,}", *filters, ", ".join(peer.tenants)
 
 
 RACK_COLUMNS = (
