@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from cluster_model.names import natural_key
 from cluster_model.plan.model import Network, Plan, Server, ServerPort, Switch
+from cluster_model.render.diagram_border import lay_out_border, measure_border
+from cluster_model.render.diagram_shapes import Box, Path, Words, sample, wrap
 from cluster_model.render.diagram_style import format_count, format_rate, kind_of_server, kind_of_switch
 
-Item = TypeVar("Item")
 WIDTH = 1560.0
 MARGIN = 34.0
 LEFT = 190.0  # where boxes begin; words about a tier stand left of it
@@ -29,42 +30,13 @@ MESH_H = {"compute": 150.0}
 SMALL_MESH_H = 84.0
 DROP_H = 46.0
 ROW_H = 24.0
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A switch, server or port: place in px, and its words."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    css: str
-    label: str
-    title: str
-
-    @property
-    def middle(self) -> float:
-        """Return the middle of the box, px from the left."""
-        return self.x + self.width / 2
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """A text at a place; `css` has its size and side."""
-
-    x: float
-    y: float
-    css: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """All links of one colour, as SVG path data."""
-
-    css: str
-    data: str
+BORDER_GAP = 48.0  # between the last unit and the border leafs
+HOMING = {
+    "esi": "bonds on two leafs by EVPN multihoming",
+    "mlag": "bonds on two leafs by MLAG",
+    "single": "bonds on one leaf",
+}
+ISOLATION = {"vrf": "tenants apart by VRF", "pkeys": "tenants apart by partition key"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +88,7 @@ class _Panel:
     ) -> None:
         self.plan, self.network, self.pairs, self.top = plan, network, pairs, y
         self.mesh_h = MESH_H.get(network.name, SMALL_MESH_H)
-        self.tiers = {role: [s for s in switches if s.role == role] for role in ("core", "spine", "leaf")}
+        self.tiers = {role: [s for s in switches if s.role == role] for role in ("core", "spine", "leaf", "border")}
         self.boxes: list[Box] = []
         self.words: list[Words] = []
         self.panels: list[Box] = []
@@ -139,7 +111,7 @@ class _Panel:
         bottom = self._draw_units(units, y)
         self._write_tier("leaf", y)
         if previous:
-            self._draw_links(self.tiers["leaf"], previous)
+            self._draw_links([*self.tiers["leaf"], *self.tiers["border"]], previous)
         paths = tuple(Path(css, "".join(data)) for css, data in sorted(self.paths.items()))
         height = bottom - self.top + 14
         return Fabric(self.top, height, tuple(self.boxes), tuple(self.words), paths, tuple(self.panels))
@@ -152,6 +124,8 @@ class _Panel:
         facts += [f"{network.oversubscription:g}:1 at a full leaf"] if self.tiers["spine"] else ["leafs not connected"]
         facts += [f"bisection {format_rate(network.bisection_gbps)}"] if network.bisection_gbps else []
         facts += ["lossless"] if network.lossless else []
+        facts += [HOMING[network.homing]] if network.homing else []
+        facts += [ISOLATION[network.isolation]] if network.isolation in ISOLATION else []
         self.words.append(Words(MARGIN + 14, self.top + 27, "ink h2", network.name))
         text = " · ".join(fact for fact in facts if fact)
         self.words.append(Words(MARGIN + 24 + len(network.name) * 8.6, self.top + 27, "muted t12", text))
@@ -167,7 +141,7 @@ class _Panel:
         cables = self.network.cables.get(above, 0)
         if cables and (self.tiers["spine"] if role == "leaf" else self.tiers["core"]):
             self.words.append(Words(MARGIN + 14, y - self.mesh_h / 2 - 4, "muted t11", format_count(cables, "cable")))
-            names = {switch.name for switch in switches}
+            names = {switch.name for switch in (*switches, *(self.tiers["border"] if role == "leaf" else ()))}
             each = sorted({count for (lower, _), count in self.pairs.items() if lower in names})
             per_pair = f"{each[0]}" if len(each) == 1 else f"{each[0]} to {each[-1]}" if each else ""
             speed = f"{self.network.fabric_speed_gbps}G, {per_pair} to a pair" if per_pair else ""
@@ -175,6 +149,8 @@ class _Panel:
         if role == "leaf" and self.network.name != "oob":
             hosts = self.network.cables["host_leaf"]
             self.words.append(Words(MARGIN + 14, y + BOX_H + DROP_H - 8, "muted t11", f"{format_count(hosts, 'host cable')}"))
+            if peer_links := self.network.peer_link_cables:
+                self.words.append(Words(MARGIN + 14, y + BOX_H + DROP_H + 6, "muted t10", format_count(peer_links, "peer link")))
 
     def _draw_upper(self, role: str, y: float) -> None:
         """Draw spines or cores, plane by plane and group by group, with room between groups."""
@@ -213,8 +189,11 @@ class _Panel:
             sample(units, max(1, min(MAX_UNITS, MAX_LEAFS // widest))) if widest <= MAX_LEAFS else (units[:1], len(units) - 1)
         )
         slots = sum(min(len(unit), MAX_LEAFS) + 0.7 for unit in shown) - 0.7 + (3.2 if left_out else 0)
-        step = min((RIGHT - LEFT) / slots, 74.0)
-        x = LEFT + ((RIGHT - LEFT) - step * slots) / 2
+        borders = self.tiers["border"]
+        border_w = measure_border(self.plan, borders)
+        room = RIGHT - LEFT - (border_w + BORDER_GAP if borders else 0)
+        step = min(room / slots, 74.0)
+        x = LEFT + (room - step * slots) / 2
         hosts = self._hosts_by_leaf()
         bottom = y + BOX_H
         for number, unit in enumerate(shown):
@@ -223,7 +202,17 @@ class _Panel:
                 x += 3.2 * step
             bottom = max(bottom, self._draw_unit(unit, hosts, x, y, step))
             x += (min(len(unit), MAX_LEAFS) + 0.7) * step
-        return bottom
+        return max(bottom, self._draw_border(borders, x - 0.7 * step + BORDER_GAP, y)) if borders else bottom
+
+    def _draw_border(self, borders: Sequence[Switch], x: float, y: float) -> float:
+        border = lay_out_border(self.plan, borders, x, y, BOX_H)
+        for switch, box in zip(borders, border.leafs, strict=True):
+            self._add(switch, box)
+        self.boxes += border.boxes
+        self.words += border.words
+        self.panels += border.panels
+        self.paths["ln drop"] += border.lines
+        return border.bottom
 
     def _draw_unit(self, unit: Sequence[Switch], hosts: dict[str, list[str]], x: float, y: float, step: float) -> float:
         leafs, left_out = sample(unit, MAX_LEAFS - 2 if len(unit) > MAX_LEAFS else MAX_LEAFS)
@@ -238,6 +227,7 @@ class _Panel:
             gap = 2 if step < 40 else 3
             self._add(leaf, Box(x + gap, y, step - 2 * gap, BOX_H, css, leaf_label(leaf, step), describe(leaf)))
             x += step
+        self._draw_peer_links(leafs)
         names = list(dict.fromkeys(name for leaf in unit for name in hosts.get(leaf.name, ())))
         if self.network.name == "oob" or not names:
             oob = "BMCs, PDUs, management ports of switches, provisioning ports of servers; a leaf is named by its (first) rack"
@@ -247,6 +237,22 @@ class _Panel:
         servers = [self.plan.server(name) for name in names]
         servers.sort(key=lambda server: (-server.gpus, server.group, server.number))
         return self._draw_servers(servers, unit, (start, x), y + BOX_H + DROP_H)
+
+    def _draw_peer_links(self, leafs: Sequence[Switch]) -> None:
+        """Part the two leafs of an MLAG pair, and join them by a line per cable."""
+        for near, far in pairwise(leafs):
+            links = sum(port.use == "peer_link" and port.peer == far.name for port in near.ports)
+            if not links:
+                continue
+            part = min(6.0, self.place[near.name].width * 0.12)
+            left = replace(self.place[near.name], width=self.place[near.name].width - part)
+            right = replace(self.place[far.name], x=self.place[far.name].x + part, width=self.place[far.name].width - part)
+            for switch, box in ((near, left), (far, right)):
+                self.boxes[self.boxes.index(self.place[switch.name])] = box
+                self.place[switch.name] = box
+            for link in range(links):
+                y = left.y + BOX_H * (link + 1) / (links + 1)
+                self.paths["ln drop"].append(f"M{left.x + left.width:g} {y:g}H{right.x:g}")
 
     def _draw_servers(self, servers: Sequence[Server], unit: Sequence[Switch], span: tuple[float, float], y: float) -> float:
         """Draw the first servers of a unit and the last. Every port has a dot under its leaf, and a line to it."""
@@ -267,19 +273,21 @@ class _Panel:
             self.boxes.append(Box(left + 1, y, 4, ROW_H - 4, kind_of_server(server).css, "", words))
             y += ROW_H
         groups = Counter(server.group for server in servers)
-        counts = ", ".join(f"{count} {group}" for group, count in groups.items())
-        head, below = [f"unit {unit[0].unit:02d}"] if unit[0].unit else [], counts
+        counts = [f"{count} {group}" for group, count in groups.items()]
+        head, below = [f"unit {unit[0].unit:02d}"] if unit[0].unit else [], wrap(counts, width + 6, 10)
         if len(groups) == 1:
-            head.append(counts)
-            below = f"{servers[0].name} … {servers[-1].name}" if len(servers) > 1 else servers[0].name
+            head += counts
+            below = [f"{servers[0].name} … {servers[-1].name}" if len(servers) > 1 else servers[0].name]
         self.words.append(Words(left + width / 2, y + 12, "ink t11 b mid", " · ".join(head)))
-        self.words.append(Words(left + width / 2, y + 26, "muted t10 mid", below))
+        self.words += [Words(left + width / 2, y + 26 + 12 * line, "muted t10 mid", text) for line, text in enumerate(below)]
+        y += 12 * (len(below) - 1)
         self.panels.append(Box(left - 5, top - 6, width + 10, y - top + 40, "unit", "", ""))
         return y + 36
 
     def _draw_ports(self, server: Server, ports: Sequence[ServerPort], y: float, with_lines: bool) -> None:
         seen: Counter[str] = Counter()
         total = Counter(port.peer for port in ports)
+        self._draw_bonds(server, ports, y)
         for port in ports:
             leaf = self.place.get(port.peer)
             if leaf is None:
@@ -291,6 +299,15 @@ class _Panel:
             self.boxes.append(Box(x - 4.5, y + 5.5, 9, 9, css, "", title))
             if with_lines:
                 self.paths[f"{line_css(css)} drop"].append(f"M{leaf.middle:g} {leaf.y + BOX_H:g}L{x:g} {y + 5.5:g}")
+
+    def _draw_bonds(self, server: Server, ports: Sequence[ServerPort], y: float) -> None:
+        """Join the ports of an LACP bond."""
+        for bond in server.bonds:
+            ends = [self.place[port.peer] for port in ports if port.name in bond.ports and port.peer in self.place]
+            if len(ends) > 1:
+                first, last = min(end.middle for end in ends), max(end.middle for end in ends)
+                title = f"{server.name} {bond.name}: LACP over {', '.join(bond.ports)}"
+                self.boxes.append(Box(first, y + 8.5, last - first, 3, ends[0].css, "", title))
 
     def _hosts_by_leaf(self) -> dict[str, list[str]]:
         hosts: defaultdict[str, list[str]] = defaultdict(list)
@@ -320,14 +337,6 @@ class _Panel:
 def line_css(css: str) -> str:
     """Return the class of a line that leads to a box: the rail's colour, or grey."""
     return f"l{css[1:]}" if css[1:].isdigit() else "ln"
-
-
-def sample(items: Sequence[Item], limit: int) -> tuple[list[Item], int]:
-    """Return the first items and the last, `limit` in all, and how many are left out."""
-    if len(items) <= limit:
-        return list(items), 0
-    kept = [*items[: limit - 1], items[-1]] if limit > 1 else [items[0]]
-    return kept, len(items) - len(kept)
 
 
 def short_label(switch: Switch) -> str:

@@ -28,6 +28,7 @@ KINDS = {
     "compute-spine": Kind("k-cs", "compute spine, core", "#1d4f86"),
     "storage-switch": Kind("k-ss", "storage switch", "#b9812b"),
     "business-switch": Kind("k-bs", "business switch", "#2f8583"),
+    "border-switch": Kind("k-bd", "border leaf", "#b0563f"),
     "oob-switch": Kind("k-os", "out-of-band switch", "#56616e"),
     "pdu": Kind("k-pdu", "PDU", "#b4bec9"),
 }
@@ -48,6 +49,8 @@ def kind_of_switch(switch: Switch) -> Kind:
     """Return the kind of a switch: by its network, and for the compute network by its tier."""
     if switch.network == "compute":
         return KINDS["compute-leaf" if switch.role == "leaf" else "compute-spine"]
+    if switch.role == "border":
+        return KINDS["border-switch"]
     return KINDS.get(f"{switch.network}-switch", KINDS["oob-switch"])
 
 

@@ -11,19 +11,33 @@ from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.render.diagram import draw_fabrics, draw_racks
-from cluster_model.render.diagram_fabric import lay_out_fabrics, sample
+from cluster_model.render.diagram_fabric import lay_out_fabrics
 from cluster_model.render.diagram_racks import MAX_RACKS, lay_out_racks
+from cluster_model.render.diagram_shapes import fit, measure, sample, wrap
 
 ROOT = Path(__file__).parents[3]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture(scope="module", params=["lab", "superpod-roce", "superpod-h100"])
-def plan(request):
-    loaded = load_cluster(ROOT / "inventory" / request.param)
+def read(name):
+    loaded = load_cluster(ROOT / "inventory" / name)
     found, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
     assert found is not None, findings
     return found
+
+
+@pytest.fixture(scope="module", params=["lab", "driving", "superpod-roce", "superpod-h100"])
+def plan(request):
+    return read(request.param)
+
+
+@pytest.fixture(scope="module")
+def driving():
+    return read("driving")
+
+
+def business_of(plan):
+    return next(f for f in lay_out_fabrics(plan).fabrics if any(w.text == "business" for w in f.words))
 
 
 def grow(plan, factor):
@@ -91,6 +105,72 @@ def test_links_drawn_are_links_cabled(plan):
     drawn = sum(path.data.count("M") for path in compute.paths if "mesh" in path.css)
     pairs = {(c.a, c.b) for c in plan.cables if c.network == "compute" and c.kind == "leaf_spine"}
     assert drawn == len(pairs)
+
+
+def test_border_stands_beside_the_leafs_with_its_peers(driving):
+    business = business_of(driving)
+    rows = {box.y for box in business.boxes if box.label.startswith(("u0", "border-"))}
+    borders = [box for box in business.boxes if box.label.startswith("border-")]
+    assert len(rows) == 1
+    assert [box.label for box in borders] == ["border-01", "border-02"]
+    assert min(box.x for box in borders) > max(box.x + box.width for box in business.boxes if box.label.startswith("u0"))
+    words = [words.text for words in business.words]
+    assert "internet · AS 64496" in words
+    assert "vehicles · AS 64511" in words
+    dots = [box for box in business.boxes if " to internet 198.51.100." in box.title]
+    assert sorted(box.title.split()[0] for box in dots) == ["business-border-01", "business-border-02"]
+
+
+def test_many_external_peers_are_cut(driving):
+    peers = tuple(replace(driving.border_peers[0], name=f"peer-{n:02d}") for n in range(9))
+    words = [words.text for words in business_of(replace(driving, border_peers=peers)).words]
+    assert "… 4 more …" in words
+    assert sum(" · AS 64496" in text for text in words) == 5
+
+
+def test_pairs_are_joined_by_their_peer_links(driving):
+    """A line per cable between the boxes of a pair, which do not touch; Ethernet segments have none."""
+    boxes = {box.title.partition(" ")[0]: box for box in business_of(driving).boxes if box.label}
+    lines = "".join(path.data for path in business_of(driving).paths if "drop" in path.css)
+    for unit in ("u01", "u02", "u03"):
+        near, far = (boxes[f"business-leaf-{unit}-{index}"] for index in ("01", "02"))
+        assert near.x + near.width < far.x
+        assert (
+            sum(part.startswith(f"{near.x + near.width:g} ") and part.endswith(f"H{far.x:g}") for part in lines.split("M")) == 2
+        )
+    switches = tuple(replace(s, ports=tuple(p for p in s.ports if p.use != "peer_link")) for s in driving.switches)
+    lines = "".join(path.data for path in business_of(replace(driving, switches=switches, _index={})).paths)
+    assert "H" not in lines
+
+
+def test_bonds_join_two_ports(driving):
+    business = business_of(driving)
+    bonds = [box for box in business.boxes if "bond0: LACP over" in box.title]
+    assert len(bonds) == 9  # three servers drawn in each of three units
+    for bond in bonds:
+        ends = [
+            box.middle
+            for box in business.boxes
+            if box.title.startswith(f"{bond.title.split()[0]} enp") and abs(box.y - bond.y) < 5
+        ]
+        assert sorted(ends) == [bond.x, bond.x + bond.width]
+
+
+def test_words_of_units_stay_in_their_boxes(driving):
+    for fabric in lay_out_fabrics(driving).fabrics:
+        units = [box for box in fabric.panels if box.css == "unit"]
+        for words in fabric.words:
+            if "mid" in words.css.split():
+                for unit in units:
+                    if unit.y < words.y < unit.y + unit.height and unit.x < words.x < unit.x + unit.width:
+                        assert measure(words.text, 10) <= unit.width
+
+
+def test_texts_are_cut_to_a_width():
+    assert fit("business", 100, 10) == "business"
+    assert fit("business", 25, 10) == "busi…"
+    assert wrap(["25 train", "3 control", "8 storage"], 100, 10) == ["25 train, 3 control,", "8 storage"]
+    assert wrap(["25 train"], 100, 10) == ["25 train"]
 
 
 def test_sample_keeps_the_ends():
