@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_TENANTS = 60
 """Tenants that are listed before the rest is counted."""
-WRAP = 36
+WRAP = 32
 """Width that lists in a cell are wrapped to."""
 
 
@@ -137,11 +137,10 @@ def _describe_tenants(plan: Plan) -> Iterator[str]:
 def _rows_of_tenant(tenant: Tenant, servers: int) -> Iterator[tuple[str, ...]]:
     from cluster_model.render.tenants import word_reach
 
-    vrf = tenant.vrf + (" (shared)" if tenant.shared else "")
     quota = f"{tenant.gpus:,}" if tenant.gpus >= 0 else ""
-    head = (tenant.name, str(tenant.id), vrf, str(tenant.vni), f"{servers:,}", quota)
+    head = (tenant.name, str(tenant.id), tenant.vrf, str(tenant.vni), f"{servers:,}", quota)
     subnets = [(subnet.name, str(subnet.vlan), subnet.prefix) for subnet in tenant.subnets]
-    yield from _stack(head, subnets, _wrap(word_reach(tenant)))
+    yield from _stack(head, subnets, _wrap([*(["(shared)"] if tenant.shared else []), *word_reach(tenant)]))
 
 
 def _describe_border(plan: Plan) -> Iterator[str]:

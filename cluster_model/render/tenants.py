@@ -103,7 +103,7 @@ def word_reach(tenant: Tenant) -> list[str]:
     """Return whom a tenant reaches outside itself, and through which addresses it leaves."""
     nat = {entry.peer: entry.prefix for entry in tenant.nat}
     peers = [f"{name} (peer)" for name in tenant.peers]
-    ways = [f"{name} by NAT to {nat[name]}" if name in nat else name for name in tenant.egress]
+    ways = [f"{name} via {nat[name]}" if name in nat else name for name in tenant.egress]
     return [*tenant.uses, *peers, *ways]
 
 
