@@ -157,7 +157,7 @@ def _rows_of_peer(peer: BorderPeer, links: int) -> Iterator[tuple[str, ...]]:
     from cluster_model.plan.wording import word_filters
 
     head = (peer.name, str(peer.asn), f"{links:,}", f"{peer.max_routes:,} routes")
-    yield from _stack(head, word_filters(peer.accept), word_filters(peer.announce), _wrap(peer.tenants))
+    yield from _stack(head, word_filters(peer.accept), word_filters(peer.announce), _wrap(peer.tenants, 24))
 
 
 def _stack(head: tuple[str, ...], *lists: Sequence[str | tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
@@ -171,12 +171,12 @@ def _stack(head: tuple[str, ...], *lists: Sequence[str | tuple[str, ...]]) -> It
         yield row
 
 
-def _wrap(words: Sequence[str]) -> list[str]:
-    """Return words joined by commas, in lines of at most WRAP characters where a word is not longer."""
+def _wrap(words: Sequence[str], width: int = WRAP) -> list[str]:
+    """Return words joined by commas, in lines of at most `width` characters where a word is not longer."""
     lines: list[str] = []
     for number, word in enumerate(words, 1):
         word += "," if number < len(words) else ""
-        if lines and len(lines[-1]) + len(word) < WRAP:
+        if lines and len(lines[-1]) + len(word) < width:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
