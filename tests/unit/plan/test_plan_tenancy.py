@@ -324,6 +324,15 @@ def test_mlag_pairs_share_a_tunnel_address_and_a_peer_link():
     assert [overlay(plan, f"business-border-0{index}").mlag for index in (1, 2)] == [None, None]
 
 
+@pytest.mark.parametrize(("homing", "second"), [("esi", []), ("mlag", ["hub-core"])])
+def test_what_a_single_port_reaches_is_on_both_leafs_of_an_mlag_pair(homing, second):
+    (first, _) = [port.name for port in plan_of(SHARED).server("control-001").ports if port.network == "business"]
+    plan = vary(networks__business__homing=homing, servers__control__nics={"business": [first]})
+    assert [vlan.name for vlan in overlay(plan, "business-leaf-u01-01").vlans] == ["hub-core"]
+    assert [vlan.name for vlan in overlay(plan, "business-leaf-u01-02").vlans] == second
+    assert overlay(plan, "business-leaf-u01-02").bonds == ()
+
+
 def test_one_leaf_per_unit_makes_no_segments():
     doc = change(SHARED, networks__business__leafs_per_unit=1, networks__business__homing="auto")
     doc["networks"]["business"]["border"]["peers"]["internet"]["links"].pop()
