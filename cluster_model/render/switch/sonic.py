@@ -9,6 +9,7 @@ import orjson
 from cluster_model.catalogue.types import SonicSupport
 from cluster_model.catalogue.types import Switch as SwitchModel
 from cluster_model.plan.model import Lossless, Switch
+from cluster_model.render.switch.sonic_overlay import list_port_vrfs, tabulate_overlay
 from cluster_model.render.switch.sonic_ports import CageSlot, list_slots, plug_ports, tabulate_neighbours, tabulate_vlans
 from cluster_model.render.switch.sonic_qos import tabulate_buffers, tabulate_qos
 from cluster_model.render.switch.sonic_system import tabulate_services, tabulate_system
@@ -29,18 +30,23 @@ def build_config_db(scene: Scene, switch: Switch) -> Config:
     """Return a switch's tables by name; rows shared between switches are the same objects.
 
     Raises:
-        ValueError: the catalogue has no `sonic` block for the model, or the lossless profile no ECN thresholds for a port speed.
+        ValueError: the catalogue has no `sonic` block for the model, the lossless profile no ECN thresholds for a port speed, or
+            an Ethernet segment a number that SONiC cannot give it.
     """
     support = _support(scene.catalogue.switch(switch.model), switch.model)
-    lossless = scene.plan.lossless if scene.network_of(switch).lossless else None
+    network, platform = scene.network_of(switch), scene.catalogue.platforms[switch.nos]
+    lossless = scene.plan.lossless if network.lossless else None
     slots = _slots(scene, switch, support)
+    vrfs = list_port_vrfs(switch.overlay, platform)
     config: Config = {
         **tabulate_system(switch, scene.plan.site, support, lossless is not None),
         **tabulate_services(switch, scene.plan.site),
-        **plug_ports(switch, slots),
+        **plug_ports(switch, slots, vrfs, network.host_mtu_bytes),
         **tabulate_neighbours(scene, switch),
         **tabulate_vlans(switch),
     }
+    for name, rows in tabulate_overlay(switch, network, platform).items():
+        config.setdefault(name, {}).update(rows)
     if lossless is not None:
         config.update(_lossless_tables(scene, switch, slots, lossless, support))
         lengths = {slot.name: f"{scene.cable_lengths.get((switch.name, slot.name), 5)}m" for slot in slots}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,8 @@ from cluster_model.render.switch.sonic_types import Config, Row, Table
 if TYPE_CHECKING:
     from cluster_model.render.switch.context import Scene
 
-DEVICE_TYPES = {"leaf": "ToRRouter", "spine": "LeafRouter", "core": "SpineRouter"}
-"""SONiC names tiers from the servers up: ToR (T0), leaf (T1), spine (T2)."""
+DEVICE_TYPES = {"leaf": "ToRRouter", "border": "ToRRouter", "spine": "LeafRouter", "core": "SpineRouter"}
+"""SONiC names tiers from the servers up: ToR (T0), leaf (T1), spine (T2); border leafs hang below spines as ToRs do."""
 _NRZ_LANE_GBPS = 25
 """Fastest lane that still speaks NRZ; above it the lane is PAM4, and PAM4 has no link without RS-FEC (IEEE 802.3)."""
 _FEC_GBPS = 100
@@ -63,22 +64,39 @@ def _alias(support: SonicSupport, mode: CageMode, sub: int) -> str:
     return support.alias.format(cage=mode.cage, sub=sub + 1, letter=letter)
 
 
-def plug_ports(switch: Switch, slots: tuple[CageSlot, ...]) -> Config:
-    """Return PORT, BREAKOUT_CFG and INTERFACE: what is plugged in is up and described, the rest is down."""
+def plug_ports(switch: Switch, slots: tuple[CageSlot, ...], vrfs: Mapping[str, str], outside_mtu_bytes: int) -> Config:
+    """Return PORT, BREAKOUT_CFG and INTERFACE: what is plugged in is up and described, the rest is down.
+
+    Args:
+        switch: the switch.
+        slots: its ports.
+        vrfs: the VRF of each routed port that lies in one, by port name.
+        outside_mtu_bytes: MTU of ports to external peers.
+    """
     rows: Table = {slot.name: slot.idle for slot in slots}
     interfaces: Table = {}
     for port in switch.ports:
         rows[port.name] = {**rows[port.name], "admin_status": "up", "description": f"{port.peer}:{port.peer_port}"}
-        if port.vlan:
-            continue
+        if port.vlan or port.bond or port.use == "peer_link":
+            continue  # switched, or part of a bond
+        row = {"vrf_name": vrfs[port.name]} if port.name in vrfs else {}
         # Without an address a routed port still needs its link-local one: BGP runs over it.
-        interfaces[port.name] = {} if port.address else {"ipv6_use_link_local_only": "enable"}
+        interfaces[port.name] = row if port.address else {**row, "ipv6_use_link_local_only": "enable"}
         if port.address:
             interfaces[f"{port.name}|{port.address}"] = {}
     for way in switch.upstreams:
         rows[way.port] = {**rows[way.port], "admin_status": "up", "description": f"site:{way.gateway}"}
         interfaces[way.port] = {}
         interfaces[f"{way.port}|{way.address}"] = {}
+    for external in switch.overlay.externals if switch.overlay else ():
+        rows[external.port] = {
+            **rows[external.port],
+            "admin_status": "up",
+            "description": f"external:{external.peer}",
+            "mtu": str(outside_mtu_bytes),
+        }
+        interfaces[external.port] = {"vrf_name": vrfs[external.port]}
+        interfaces[f"{external.port}|{external.address}"] = {}
     parents: dict[int, str] = {}
     for slot in slots:
         parents.setdefault(slot.cage, slot.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cluster_model.catalogue.types import SonicSupport
 from cluster_model.plan.model import Site, Switch
 from cluster_model.render.switch.environment import name_secret
+from cluster_model.render.switch.sonic_overlay import relays_dhcp
 from cluster_model.render.switch.sonic_ports import DEVICE_TYPES
 from cluster_model.render.switch.sonic_types import Config, Table
 
@@ -37,9 +38,11 @@ def tabulate_system(switch: Switch, site: Site, support: SonicSupport, lossless:
     if dynamic:
         metadata["create_only_config_db_buffers"] = "true"
     features: Table = {}
-    if any(vlan.dhcp_servers for vlan in switch.vlans):
+    if any(vlan.dhcp_servers for vlan in switch.vlans) or relays_dhcp(switch.overlay):
         metadata["has_sonic_dhcpv4_relay"] = "True"  # spelled as the relay's own template compares it
         features["dhcp_relay"] = {"state": "enabled"}
+    if switch.overlay is not None and switch.overlay.mlag is not None:
+        features["iccpd"] = {"state": "enabled"}
     features["snmp"] = {"state": "enabled" if site.snmp_managers else "disabled"}
     counters = COUNTERS + (LOSSLESS_COUNTERS if lossless else ())
     config: Config = {
