@@ -1,4 +1,4 @@
-"""The drawings: rack elevations and the fabrics, as SVG without any program but ours."""
+"""The drawings: rack elevations, the fabrics and the tenants, as SVG without any program but ours."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from cluster_model.plan.model import Plan
 from cluster_model.render.diagram_fabric import lay_out_fabrics
 from cluster_model.render.diagram_racks import lay_out_racks
 from cluster_model.render.diagram_style import environment
+from cluster_model.render.diagram_tenants import lay_out_tenants
 
 
 def render_diagrams(plan: Plan) -> Iterator[tuple[str, bytes]]:
-    """Yield diagrams/racks.svg and diagrams/rails.svg."""
+    """Yield diagrams/racks.svg, diagrams/rails.svg and, where there are tenants, diagrams/tenants.svg."""
     yield "diagrams/racks.svg", draw_racks(plan).encode()
     yield "diagrams/rails.svg", draw_fabrics(plan).encode()
+    if plan.tenants:
+        yield "diagrams/tenants.svg", draw_tenants(plan).encode()
 
 
 def draw_racks(plan: Plan) -> str:
@@ -24,3 +27,8 @@ def draw_racks(plan: Plan) -> str:
 def draw_fabrics(plan: Plan) -> str:
     """Return the fabrics as SVG, the compute network first."""
     return environment().get_template("diagram/rails.svg.j2").render(d=lay_out_fabrics(plan))
+
+
+def draw_tenants(plan: Plan) -> str:
+    """Return the tenants as SVG: who meets whom, and with which prefixes."""
+    return environment().get_template("diagram/tenants.svg.j2").render(d=lay_out_tenants(plan))

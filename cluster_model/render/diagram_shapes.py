@@ -68,11 +68,11 @@ def fit(text: str, width: float, size: float, *, is_bold: bool = False) -> str:
     return text[: max(letters, 0)].rstrip(" ,·") + "…"
 
 
-def wrap(parts: Sequence[str], width: float, size: float) -> list[str]:
-    """Return parts joined by commas in as many lines as they need for a width in px."""
+def wrap(parts: Sequence[str], width: float, size: float, mark: str = ",") -> list[str]:
+    """Return parts, with a `mark` behind each but the last, in as many lines as they need for a width in px."""
     lines = [""]
     for number, part in enumerate(parts):
-        text = part + ("," if number < len(parts) - 1 else "")
+        text = part + (mark if number < len(parts) - 1 else "")
         if lines[-1] and measure(f"{lines[-1]} {text}", size) > width:
             lines.append("")
         lines[-1] = f"{lines[-1]} {text}".lstrip()
