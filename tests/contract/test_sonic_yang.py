@@ -84,6 +84,75 @@ ERRORS: dict[str, Callable[[Config], None]] = {
 }
 
 
+def _row(table: str, key: str) -> Callable[[Config], None]:
+    return lambda config: config.setdefault(table, {}).update({key: {}})
+
+
+def _lose(table: str, key: str) -> Callable[[Config], None]:
+    return lambda config: config[table].pop(key) and None
+
+
+MLAG, SEGMENTS, BORDER = ("driving", "business-leaf-u03-01"), ("driving-sonic", "business-leaf-u03-01"), "business-border-01"
+TENANT_ERRORS: dict[str, tuple[tuple[str, str], Callable[[Config], None]]] = {
+    "VNI above 24 bits": (MLAG, _set("VXLAN_TUNNEL_MAP", "vtep|map_10049_Vlan49", "vni", "16777216")),
+    "L3 VNI above 24 bits": (MLAG, _set("VRF", "Vrfinfer", "vni", "16777216")),
+    "EVPN instance of a tunnel that is not there": (MLAG, _set("VXLAN_EVPN_NVO", "nvo", "source_vtep", "vtep2")),
+    "map in a tunnel that is not there": (MLAG, _drop("VXLAN_TUNNEL")),
+    "map without a VLAN": (MLAG, lambda config: config["VXLAN_TUNNEL_MAP"]["vtep|map_10049_Vlan49"].pop("vlan") and None),
+    "second EVPN instance": (MLAG, _set("VXLAN_EVPN_NVO", "nvo2", "source_vtep", "vtep")),
+    "VRF name without Vrf": (MLAG, _set("VRF", "infer", "vni", "50003")),
+    "VRF name of 16 characters": (MLAG, _row("VRF", "Vrfabcdefghijklm")),
+    "gateway in a VRF that is not there": (MLAG, _set("VLAN_INTERFACE", "Vlan49", "vrf_name", "Vrfnobody")),
+    "gateway of a VLAN that is not there": (MLAG, _row("VLAN_INTERFACE", "Vlan51|10.48.9.1/24")),
+    "anycast gateway without a MAC": (MLAG, _drop("SAG")),
+    "second anycast MAC": (MLAG, _set("SAG", "OTHER", "gateway_mac", "00:00:5e:00:01:02")),
+    "VLAN called by another number": (MLAG, _set("VLAN", "Vlan49", "vlanid", "50")),
+    "bond's port in a VLAN by itself": (MLAG, _set("VLAN_MEMBER", "Vlan49|Ethernet28", "tagging_mode", "tagged")),
+    "untagged in two VLANs": (
+        MLAG,
+        lambda config: config["VLAN_MEMBER"].update(
+            {f"{vlan}|PortChannel8": {"tagging_mode": "untagged"} for vlan in ("Vlan49", "Vlan50")}
+        ),
+    ),
+    "routed port in a VLAN": (MLAG, _set("VLAN_MEMBER", "Vlan49|Ethernet104", "tagging_mode", "tagged")),
+    "bond that is not there in a VLAN": (MLAG, _lose("PORTCHANNEL", "PortChannel8")),
+    "bond without a state": (MLAG, lambda config: config["PORTCHANNEL"]["PortChannel8"].pop("admin_status") and None),
+    "member that is no port": (MLAG, _row("PORTCHANNEL_MEMBER", "PortChannel8|Ethernet1")),
+    "LACP key 0": (MLAG, _set("PORTCHANNEL", "PortChannel8", "lacp_key", "0")),
+    "peer link that is not there": (MLAG, _set("MCLAG_DOMAIN", "3", "peer_link", "PortChannel999")),
+    "second MLAG domain": (MLAG, _set("MCLAG_DOMAIN", "4", "source_ip", "10.0.0.1")),
+    "MLAG member of another domain": (MLAG, _set("MCLAG_INTERFACE", "9|PortChannel8", "if_type", "PortChannel")),
+    "unique address without MLAG": (
+        MLAG,
+        lambda config: [config.pop(name) for name in ("MCLAG_DOMAIN", "MCLAG_INTERFACE")] and None,
+    ),
+    "relay to a name": (MLAG, _set("DHCPV4_RELAY", "Vlan50", "dhcpv4_servers", ["dhcp-01"])),
+    "relay into another VRF without its options": (MLAG, _set("DHCPV4_RELAY", "Vlan50", "server_vrf", "Vrfinfer")),
+    "type 3 segment with an ESI": (
+        SEGMENTS,
+        _set("EVPN_ETHERNET_SEGMENT", "PortChannel8", "esi", "03:02:67:79:00:00:03:00:00:08"),
+    ),
+    "type 0 segment without one": (SEGMENTS, _set("EVPN_ETHERNET_SEGMENT", "PortChannel8", "type", "TYPE_0_OPERATOR_CONFIGURED")),
+    "segment of a bond that is not there": (
+        SEGMENTS,
+        lambda config: config["EVPN_ETHERNET_SEGMENT"].update({"PortChannel99": {"esi": "AUTO", "type": "TYPE_3_MAC_BASED"}}),
+    ),
+    "segment timers of another name": (SEGMENTS, _set("EVPN_MH_GLOBAL", "global", "startup_delay", "180")),
+    "LACP system that is no MAC": (SEGMENTS, _set("PORTCHANNEL", "PortChannel8", "system_mac", "02:67:79:00:00")),
+    "border port in a VRF that is not there": (("driving-sonic", BORDER), _lose("VRF", "Vrfinternet")),
+    "border address without its port's row": (("driving-sonic", BORDER), _lose("INTERFACE", "Ethernet0")),
+}
+
+
+@pytest.mark.parametrize("name", TENANT_ERRORS)
+def test_the_judge_sees_with_tenants(validator: Validator, name: str) -> None:
+    (cluster, switch), change = TENANT_ERRORS[name]
+    config: Config = json.loads(reveal(factory.file(cluster, switch, "config_db.json")))
+    assert validator.validate(copy.deepcopy(config)) == []
+    change(config)
+    assert validator.validate(config) != []
+
+
 @pytest.mark.parametrize("name", ERRORS)
 def test_the_judge_sees(validator: Validator, name: str) -> None:
     config: Config = json.loads(reveal(factory.file("lab", "compute-leaf-u01-01", "config_db.json")))
