@@ -298,7 +298,10 @@ class Platform(Strict):
     """Its name as people say it."""
     description: str = ""
     port_native: str
-    """Port name of a cage in its native mode; {cage}, {lane}, {sub0}, {sub1}."""
+    """Port name of a cage in its native mode; {cage}, {lane}, {slash_lane}, {sub0}, {sub1}.
+
+    {slash_lane} is `/` with the port's first lane in its cage, from 1, and empty where cages have a single lane.
+    """
     port_split: str
     """Port name of a split cage's port."""
     netmiko: str | None = None

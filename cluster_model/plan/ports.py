@@ -78,8 +78,9 @@ def speeds_of(cages: tuple[Cage, ...]) -> set[int]:
 def name_port(patterns: tuple[str, str], cage: Cage, mode: Mode, sub: int) -> str:
     """Return a port's name as its NOS spells it; `patterns` are those of a native and of a split cage."""
     pattern = patterns[0] if mode == cage.modes[0] else patterns[1]
-    lane = cage.first_lane + sub * max(1, cage.lanes // mode.count)
-    return pattern.format(cage=cage.number, lane=lane, sub0=sub, sub1=sub + 1)
+    offset = sub * max(1, cage.lanes // mode.count)
+    slash_lane = f"/{offset + 1}" if cage.lanes > 1 else ""
+    return pattern.format(cage=cage.number, lane=cage.first_lane + offset, slash_lane=slash_lane, sub0=sub, sub1=sub + 1)
 
 
 def lay_out(
