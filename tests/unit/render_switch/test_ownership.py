@@ -24,7 +24,11 @@ def test_config_db_has_no_routing(cluster: str) -> None:
 def test_frr_conf_has_no_addresses(cluster: str) -> None:
     for path, text in factory.files(cluster).items():
         if path.endswith("frr.conf"):
-            assert not re.search(r"^\s*(interface|ip address|ipv6 address|vrf)\b", text, re.M), path
+            assert not re.search(r"^\s*(ip|ipv6) address\b", text, re.M), path
+            # Interfaces and VRFs are made elsewhere; what EVPN has to say of them is routing.
+            for kind, allowed in (("interface", "evpn mh "), ("vrf", "vni |ip route ")):
+                for block in re.findall(rf"^{kind} \S+\n((?: .*\n)*)", text, re.M):
+                    assert re.fullmatch(rf"(?: (?:{allowed}).*\n)+", block), path
             # SONiC appends its FPM lines, which `end` would cut off.
             assert not text.rstrip().endswith("\nend"), path
 
@@ -36,6 +40,9 @@ def test_every_address_of_the_plan_is_configured_once(cluster: str) -> None:
         planned += [way.address for way in switch.upstreams]
         if switch.management:
             planned.append(switch.management.address)
+        if switch.overlay:
+            planned += [vlan.address for vlan in switch.overlay.vlans] + [way.address for way in switch.overlay.externals]
+            planned += [switch.overlay.mlag.address] if switch.overlay.mlag else []
         if switch.nos == "sonic":
             config = json.loads(factory.file(cluster, switch.name, "config_db.json"))
             tables = ("INTERFACE", "VLAN_INTERFACE", "MGMT_INTERFACE")

@@ -218,6 +218,16 @@ def test_border_ports_lie_in_their_peers_vrf() -> None:
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
+def test_vlans_that_the_schema_does_not_look_up_exist(cluster: str) -> None:
+    """SONiC's modules know these VLANs by the form of their names alone."""
+    for switch, _, config in _tenant_switches(cluster):
+        named = [row["vlan"] for row in config["VXLAN_TUNNEL_MAP"].values()]
+        assert sorted(named) == sorted(set(named)), switch.name
+        named += [*config.get("DHCPV4_RELAY", {}), *config.get("MCLAG_UNIQUE_IP", {})]
+        assert set(named) <= set(config["VLAN"]) == {key.split("|")[0] for key in config["VLAN_INTERFACE"]}, switch.name
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
 def test_uplinks_stay_in_the_default_vrf(cluster: str) -> None:
     for switch, _, config in _tenant_switches(cluster):
         for port in switch.ports:
