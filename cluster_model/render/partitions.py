@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster_model.plan.model import Plan
-from cluster_model.plan.overlay import Partition
+from cluster_model.render.diagram_style import format_count
+
+Member = tuple[str, str]
+"""A port as `server:port`, and its GUID; empty where it is not delivered yet."""
 
 _PER_LINE = 4
+_NOBODY = 0x7FFE  # ids of tenants end far below
 _HEAD = """\
 # {name}: partitions of the InfiniBand network. A port speaks to whom it shares a partition with, unless both are limited members.
 # Everybody is a limited member of the default partition: that reaches the subnet manager, and nobody else.
-# `indx0` puts a tenant's key where programs that name none find it, at index 0 of the port's table.
+# `indx0` puts a port's own key where programs that name none find it, at index 0 of its table.
 Default=0x7fff, ipoib : ALL=limited, ALL_SWITCHES=full, SELF=full{managers} ;
 """
 
@@ -23,7 +27,13 @@ def render_partitions(plan: Plan) -> Iterator[tuple[str, bytes]]:
     """Yield partitions.conf; nothing where the compute network has no partitions."""
     if plan.partitions:
         text = _HEAD.format(name=plan.name, managers="".join(_list_managers(plan)))
-        yield "fabric-manager/partitions.conf", (text + "".join(map(_format_partition, plan.partitions))).encode()
+        rules = [
+            _format_rule(f"tenant_{found.tenant}", found.pkey, list(zip(found.ports, found.guids, strict=True)))
+            for found in plan.partitions
+        ]
+        rest = _list_unowned(plan)
+        rules += [_format_rule("nobody", _NOBODY, rest)] if rest else []
+        yield "fabric-manager/partitions.conf", (text + "".join(rules)).encode()
 
 
 def _list_managers(plan: Plan) -> Iterator[str]:
@@ -33,15 +43,28 @@ def _list_managers(plan: Plan) -> Iterator[str]:
             yield from (f",\n    {port.guid}=full" for port in server.ports if port.network == "compute" and port.guid)
 
 
-def _format_partition(partition: Partition) -> str:
+def _list_unowned(plan: Plan) -> list[Member]:
+    """Return the ports of servers that no tenant owns: they speak to each other, as in the default VRF of an Ethernet fabric."""
+    owned = {port for partition in plan.partitions for port in partition.ports}
+    ports = [
+        (f"{server.name}:{port.name}", port.guid)
+        for server in plan.servers
+        if server.role != "fabric-manager"
+        for port in server.ports
+        if port.network == "compute"
+    ]
+    return [member for member in ports if member[0] not in owned]
+
+
+def _format_rule(name: str, pkey: int, members: list[Member]) -> str:
     """Return the rule of a partition. Full membership: its ports speak to each other."""
-    guids = [guid for guid in partition.guids if guid]
-    unknown = [port for port, guid in zip(partition.ports, partition.guids, strict=True) if not guid]
-    lines = ["", f"# {partition.tenant}: {len(partition.ports)} ports"]
+    guids = [guid for _, guid in members if guid]
+    unknown = [port for port, guid in members if not guid]
+    lines = ["", f"# {name}: {format_count(len(members), 'port')}"]
     if unknown:
-        lines.append(f"# GUIDs not known yet, so these {len(unknown)} are outside until facts.servers has them:")
+        lines.append(f"# {len(unknown)} without a GUID yet, outside until facts.servers has it:")
         lines += [f"#   {' '.join(part)}" for part in _cut(unknown)]
-    head = f"tenant_{partition.tenant}=0x{partition.pkey & 0x7FFF:04x}, indx0, ipoib, defmember=full :"
+    head = f"{name}=0x{pkey & 0x7FFF:04x}, indx0, ipoib :"
     rows = [", ".join(f"{guid}=full" for guid in part) for part in _cut(guids)]
     lines.append(f"{head} ;" if not rows else head + "\n    " + ",\n    ".join(rows) + " ;")
     return "\n".join(lines) + "\n"

@@ -1,0 +1,143 @@
+"""partitions.conf, judged by the subnet manager: OpenSM programs a simulated fabric with it, and each port's keys are read.
+
+Needs Debian's opensm, ibsim-utils, libumad2sim0 and infiniband-diags; GPUYARD_REQUIRE_OPENSM makes their absence a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cluster_model.catalogue.load import load_catalogue
+from cluster_model.intent.load import load_cluster
+from cluster_model.plan.build import build_plan
+from cluster_model.render.tree import render_tree
+
+pytestmark = pytest.mark.opensm
+PROGRAMS = ("ibsim", "opensm", "smpquery", "ibnetdiscover")
+SIMULATED = Path(f"/usr/lib/{os.uname().machine}-linux-gnu/umad2sim/libumad2sim.so")
+INTENT = """\
+name: ib
+site: {domain: ib.example.net}
+racks:
+  rows: {A: {id: 1, racks: 4}, N: {id: 2, racks: 4}}
+  groups:
+    gpu: {id: 1, rows: [A], height_u: 52, power_kw: 48, feed_kw: 48}
+    network: {id: 2, rows: [N], height_u: 48, power_kw: 30, feed_kw: 30}
+servers:
+  gpu: {id: 1, model: nvidia/dgx-h100, count: 5, unit: 31, racks: gpu, per_rack: 4}
+  ufm: {id: 2, model: nvidia/ufm-3.1, role: fabric-manager, manages: compute, count: 2, racks: network}
+networks:
+  compute: {technology: infiniband, leaf: nvidia/qm9700, isolation: pkeys, racks: network}
+  business: {leaf: nvidia/sn3700c, nos: sonic, pool: 10.112.0.0/16, racks: network}
+  oob: {leaf: nvidia/sn2201, nos: sonic, pool: 10.124.0.0/16, racks: network}
+tenants:
+  red: {id: 1, servers: [gpu-001..gpu-002], subnets: {front: {id: 1, cidr: 10.48.1.0/24}}}
+  blue: {id: 2, servers: [gpu-003], subnets: {front: {id: 1, cidr: 10.48.2.0/24}}}
+facts: {servers: servers.csv}
+"""
+HOSTS = {"gpu-001": 0x100001, "gpu-002": 0x100003, "gpu-003": 0x100005, "gpu-004": 0x100007, "gpu-005": 0x100009}
+HOSTS |= {"ufm-001": 0x10000B, "ufm-002": 0x10000D}
+"""GUIDs of each server's first port, as ibsim numbers the adapters of its file."""
+RED, BLUE, NOBODY, FULL, LIMITED = "0x8001", "0x8002", "0xfffe", "0xffff", "0x7fff"
+
+
+@pytest.fixture(scope="module")
+def conf(tmp_path_factory):
+    """Return partitions.conf of a small InfiniBand cluster, in which the first port of every server has its GUID."""
+    folder = tmp_path_factory.mktemp("ib")
+    rows = [f"{name},0x{guid:016x}," if name.startswith("gpu") else f"{name},,0x{guid:016x}" for name, guid in HOSTS.items()]
+    (folder / "servers.csv").write_text("\n".join(["name,guid.enp24s0np0,guid.ib0", *rows, ""]), "utf-8")
+    (folder / "cluster.yml").write_text(INTENT, "utf-8")
+    loaded = load_cluster(folder)
+    plan, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
+    assert plan is not None, findings
+    files = render_tree(plan, load_catalogue()[0], {"fabric-manager"})
+    return files["fabric-manager/partitions.conf"].decode()
+
+
+def test_every_line_is_a_rule_a_member_or_a_comment(conf):
+    rule = r"(Default=0x7fff, ipoib|(tenant_[a-z]+|nobody)=0x[0-9a-f]{4}, indx0, ipoib) :.*"
+    for line in conf.splitlines():
+        assert re.fullmatch(rf"|#.*|{rule}|    0x[0-9a-f]{{16}}=full(, 0x[0-9a-f]{{16}}=full)*(,| ;)", line), line
+
+
+def test_ports_without_a_guid_stand_in_comments(conf):
+    counts = re.findall(r"^# (\w+): (\d+) ports\n# (\d+) without a GUID yet", conf, re.MULTILINE)
+    assert counts == [("tenant_red", "16", "14"), ("tenant_blue", "8", "7"), ("nobody", "16", "14")]
+    assert "gpu-002:ibp64s0" in conf
+    assert "gpu-002:ibp24s0" not in conf
+
+
+@contextmanager
+def simulated(folder):
+    """Run a simulated fabric of one switch with all servers on it; yield how programs reach it."""
+    missing = [name for name in PROGRAMS if shutil.which(name) is None] + ([] if SIMULATED.exists() else [SIMULATED.name])
+    if missing:
+        why = f"{', '.join(missing)} missing: install opensm ibsim-utils libumad2sim0 infiniband-diags"
+        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_OPENSM") else pytest.skip)(why)
+    hosts = list(HOSTS)
+    links = [f'[{n}] "{name}"[1]' for n, name in enumerate(hosts, 1)]
+    adapters = [f'Hca 1 "{name}"\n[1] "sw"[{n}]\n' for n, name in enumerate(hosts, 1)]
+    (folder / "net").write_text("\n".join([f'Switch {len(hosts)} "sw"', *links, "", *adapters]), "utf-8")
+    # A name of its own for the sockets: they are abstract, so parallel tests would meet.
+    env = {**os.environ, "IBSIM_SOCKNAME": f"sim{os.getpid()}"}
+    env |= {"SIM_HOST": "ufm-001", "OSM_TMP_DIR": str(folder), "OSM_CACHE_DIR": str(folder)}
+    inside = {**env, "LD_PRELOAD": str(SIMULATED)}
+
+    def reach(*command, check=True):
+        done = subprocess.run(command, env=inside, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done
+
+    server = subprocess.Popen(["ibsim", "-s", "net"], cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        end = time.monotonic() + 30
+        while reach("ibnetdiscover", check=False).returncode and time.monotonic() < end:
+            time.sleep(0.2)
+        yield reach
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def read_keys(folder, text):
+    """Return the keys that OpenSM puts on each server's port, in the order of its table."""
+    (folder / "partitions.conf").write_text(text, "utf-8")
+    found = {}
+    with simulated(folder) as reach:
+        done = reach("opensm", "-o", "-P", "partitions.conf", "-f", str(folder / "opensm.log"))
+        assert "SUBNET UP" in done.stdout + (folder / "opensm.log").read_text("utf-8", errors="replace")
+        log = (folder / "opensm.log").read_text("utf-8", errors="replace")
+        assert "PARSE" not in log, log
+        for lid in range(1, len(HOSTS) + 2):
+            name = reach("smpquery", "nodedesc", str(lid)).stdout.rpartition(".")[2].strip()
+            keys = re.findall(r"0x[0-9a-f]{4}", reach("smpquery", "pkeys", str(lid)).stdout)
+            found[name] = [key for key in keys if key != "0x0000"]
+    return found
+
+
+def test_opensm_gives_each_port_its_tenants_key(conf, tmp_path):
+    found = read_keys(tmp_path, conf)
+    assert {name: found[name] for name in HOSTS} == {
+        "gpu-001": [RED, LIMITED],
+        "gpu-002": [RED, LIMITED],
+        "gpu-003": [BLUE, LIMITED],
+        "gpu-004": [NOBODY, LIMITED],
+        "gpu-005": [NOBODY, LIMITED],
+        "ufm-001": [FULL],
+        "ufm-002": [FULL],
+    }
+
+
+def test_the_judge_sees_another_membership(conf, tmp_path):
+    moved = conf.replace(f"0x{HOSTS['gpu-002']:016x}=full", f"0x{HOSTS['gpu-002']:016x}=limited")
+    assert moved != conf
+    assert read_keys(tmp_path, moved)["gpu-002"] != [RED, LIMITED]
