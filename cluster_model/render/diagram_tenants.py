@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cluster_model.plan.model import Plan
-from cluster_model.plan.overlay import BorderPeer, Filter, Meeting, Subnet, Tenant
+from cluster_model.plan.overlay import BorderPeer, Meeting, Subnet, Tenant
+from cluster_model.plan.wording import word_filters
 from cluster_model.render.diagram_shapes import Box, Path, Words, fit, sample, wrap
 from cluster_model.render.diagram_style import format_count
 
@@ -67,13 +68,6 @@ class _Lane:
 def lay_out_tenants(plan: Plan) -> Tenants:
     """Place tenants, shared tenants and external peers, and every meeting of those that are shown."""
     return _Map(plan).build()
-
-
-def format_filters(filters: Sequence[Filter] | None) -> str:
-    """Return the prefixes of a prefix list in words."""
-    if filters is None:
-        return "not said"
-    return ", ".join(f"{line.prefix} up to /{line.up_to}" if line.up_to else line.prefix for line in filters) or "nothing"
 
 
 class _Map:
@@ -196,7 +190,8 @@ class _Map:
         lines = [("muted", f"AS {peer.asn} · VRF {peer.vrf}")]
         lines += [("muted", line) for line in wrap(peer.description.split(), width, 10, "") if line][:2]
         for word, filters in (("takes", peer.accept), ("tells", peer.announce)):
-            wrapped = wrap(f"{word} {format_filters(filters)}".split(", "), width, 10)
+            wrapped = wrap(word_filters(filters), width - 26, 10)
+            wrapped[0] = f"{word} {wrapped[0]}"
             lines += [("ink", line) for line in (wrapped if len(wrapped) < 4 else [*wrapped[:2], "…"])]
         lines.append(("muted", f"{peer.max_routes:,} routes at most" + (" · MD5" if peer.secret else "")))
         return lines
@@ -264,7 +259,7 @@ class _Map:
                 words = f"shows {prefixes[0]}" + (f" and {len(prefixes) - 1} more" if len(prefixes) > 1 else "")
             else:
                 words = "shows nothing"
-            title = f"{tenant.name} and {provider}: takes {format_filters(met.offered)}, {words}"
+            title = f"{tenant.name} and {provider}: takes {', '.join(word_filters(met.offered))}, {words}"
             self.dots.append(Dot(lane.x, y, f"r{lane.colour}", title))
             self.words.append(Words(lane.x + 11, y - 5, "ink t10", fit(words, lane.width - 26, 10)))
             last = max(last, lane.x)

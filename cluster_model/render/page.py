@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from markupsafe import Markup
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Network, Plan
-from cluster_model.plan.overlay import BorderPeer, Tenant
-from cluster_model.plan.wording import word_filters
-from cluster_model.render.diagram import draw_fabrics, draw_racks
+from cluster_model.render.diagram import draw_fabrics, draw_racks, draw_tenants
 from cluster_model.render.diagram_style import environment, format_count, format_power, format_rate
-from cluster_model.render.tenants import count_servers, word_homing, word_isolation, word_reach
-
-MAX_ROWS = 600
-"""Rows of a table; a browser lays out tens of thousands of them in seconds, and a person reads none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of text. `numeric` columns are set to the right; `more` says where the rows left out are."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: frozenset[int]
-    more: str = ""
+from cluster_model.render.page_table import Table, make_table
+from cluster_model.render.page_tenants import list_tenant_tables, word_separation
 
 
 def render_page(plan: Plan, findings: Iterable[Diagnostic] = ()) -> bytes:
@@ -40,6 +24,9 @@ def render_page(plan: Plan, findings: Iterable[Diagnostic] = ()) -> bytes:
         findings=tuple(findings),
         racks=Markup(draw_racks(plan)),  # escaped where it was drawn
         fabrics=Markup(draw_fabrics(plan)),
+        tenants=Markup(draw_tenants(plan)) if plan.tenants else "",
+        separation=tuple(word_separation(plan)) if plan.tenants else (),
+        tenant_tables=tuple(list_tenant_tables(plan)) if plan.tenants else (),
         tables=tuple(_list_tables(plan)),
     )
     return text.encode()
@@ -81,21 +68,15 @@ def _list_tables(plan: Plan) -> Iterator[Table]:
         "bisection",
         "pool",
     )
-    yield _table("Networks", columns, networks, {3, 4, 5, 6, 7, 8, 9})
-    apart = [row for network in plan.networks for row in _list_separation(plan, network)]
-    yield _table("What keeps tenants apart, and how servers hang on two leafs", ("network", "what", "how"), apart, set())
-    members = count_servers(plan)
-    tenants = [row for tenant in plan.tenants for row in _list_subnets(tenant, members[tenant.name])]
-    yield _table("Tenants", TENANT_COLUMNS, tenants, {1, 3, 4, 5, 7, 8}, "plan.json")
-    yield _table("Border peers", PEER_COLUMNS, [_describe_peer(peer) for peer in plan.border_peers], {1, 3}, "plan.json")
+    yield make_table("Networks", columns, networks, {3, 4, 5, 6, 7, 8, 9})
     slices = [(network.name, part.name, part.prefix) for network in plan.networks for part in network.slices]
-    yield _table("Address plan", ("network", "slice", "prefix"), slices, set(), "plan.json")
-    yield _table("Racks and power", RACK_COLUMNS, _list_racks(plan), {1, 2, 3, 4, 5, 6}, "plan.json")
+    yield make_table("Address plan", ("network", "slice", "prefix"), slices, set(), "plan.json")
+    yield make_table("Racks and power", RACK_COLUMNS, _list_racks(plan), {1, 2, 3, 4, 5, 6}, "plan.json")
     servers = [
         (s.name, s.group, s.model, f"{s.rack} U{s.u}", f"{s.unit or ''}", s.bmc.address if s.bmc else "", s.serial)
         for s in plan.servers
     ]
-    yield _table(
+    yield make_table(
         "Servers", ("name", "group", "model", "place", "unit", "BMC", "serial"), servers, {4}, "inventory/inventory.json"
     )
     switches = [
@@ -103,15 +84,9 @@ def _list_tables(plan: Plan) -> Iterator[Table]:
         for s in plan.switches
     ]
     columns = ("name", "model", "NOS", "place", "ASN", "loopback", "management")
-    yield _table("Switches", columns, switches, {4}, "inventory/inventory.json")
+    yield make_table("Switches", columns, switches, {4}, "inventory/inventory.json")
     bom = [(line.kind, line.item, f"{line.length_m:g}" if line.length_m else "", f"{line.count:,}") for line in plan.bom]
-    yield _table("Bill of materials", ("kind", "item", "length, m", "count"), bom, {2, 3}, "cabling/bom.csv")
-
-
-def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], numeric: set[int], where: str = "") -> Table:
-    left_out = len(rows) - MAX_ROWS
-    more = f"{left_out:,} more in {where}" if left_out > 0 else ""
-    return Table(title, columns, tuple(rows[:MAX_ROWS]), frozenset(numeric), more)
+    yield make_table("Bill of materials", ("kind", "item", "length, m", "count"), bom, {2, 3}, "cabling/bom.csv")
 
 
 def _describe_network(network: Network) -> tuple[str, ...]:
@@ -128,48 +103,6 @@ def _describe_network(network: Network) -> tuple[str, ...]:
         format_rate(network.bisection_gbps) if network.bisection_gbps else "",
         network.pool,
     )
-
-
-TENANT_COLUMNS = (
-    "tenant",
-    "id",
-    "VRF",
-    "L3 VNI",
-    "servers",
-    "GPU quota",
-    "subnet",
-    "VLAN",
-    "VNI",
-    "prefix",
-    "gateway",
-    "addresses",
-    "reaches",
-)
-PEER_COLUMNS = ("border peer", "AS", "what it is", "at most, routes", "accepted", "announced", "tenants")
-
-
-def _list_separation(plan: Plan, network: Network) -> Iterator[tuple[str, ...]]:
-    if network.homing:
-        yield network.name, f"homing {word_homing(network.homing)}", network.homing_reason
-    if network.isolation and plan.tenants:
-        yield network.name, "isolation", word_isolation(network.isolation)
-
-
-def _list_subnets(tenant: Tenant, servers: int) -> Iterator[tuple[str, ...]]:
-    quota = f"{tenant.gpus:,}" if tenant.gpus >= 0 else ""
-    vrf = tenant.vrf + (" (shared)" if tenant.shared else "")
-    reach = ", ".join(word_reach(tenant))
-    for subnet in tenant.subnets:
-        addresses = subnet.addressing + (f", pool {subnet.pool}" if subnet.pool else "")
-        yield (
-            *(tenant.name, str(tenant.id), vrf, str(tenant.vni), f"{servers:,}", quota, subnet.name, str(subnet.vlan)),
-            *(str(subnet.vni), subnet.prefix, subnet.gateway, addresses, reach),
-        )
-
-
-def _describe_peer(peer: BorderPeer) -> tuple[str, ...]:
-    filters = (", ".join(word_filters(lines)) for lines in (peer.accept, peer.announce))
-    return peer.name, str(peer.asn), peer.description, f"{peer.max_routes:,}", *filters, ", ".join(peer.tenants)
 
 
 RACK_COLUMNS = (

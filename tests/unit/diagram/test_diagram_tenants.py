@@ -14,7 +14,7 @@ from cluster_model.plan.build import build_plan
 from cluster_model.plan.overlay import Filter, Meeting
 from cluster_model.render.diagram import draw_tenants, render_diagrams
 from cluster_model.render.diagram_shapes import measure
-from cluster_model.render.diagram_tenants import MAX_BRACKETS, MAX_ROWS, format_filters, lay_out_tenants
+from cluster_model.render.diagram_tenants import MAX_BRACKETS, MAX_ROWS, lay_out_tenants
 
 ROOT = Path(__file__).parents[3]
 
@@ -55,7 +55,7 @@ def test_every_meeting_is_drawn_once(driving):
     assert sum("bracket" in path.css for path in drawing.paths) == kinds["peering"]
     assert len(drawing.dots) > 5
     titles = [dot.title for dot in drawing.dots]
-    assert "perception and peer internet: takes 0.0.0.0/0, NAT 203.0.113.0/29" in titles
+    assert "perception and peer internet: takes the default route, NAT 203.0.113.0/29" in titles
     assert "intake and peer vehicles: takes 10.200.0.0/14 up to /24, shows 10.48.16.0/24" in titles
     assert "inference and services: takes 10.48.0.0/24, shows 10.48.3.0/24" in titles
 
@@ -87,7 +87,7 @@ def test_internal_subnets_are_marked_and_never_shown(driving):
 def test_a_shared_tenant_that_asks_for_something_has_a_row_too(driving):
     meeting = Meeting("egress", "internet", "services", (Filter("0.0.0.0/0"),), ())
     drawing = lay_out_tenants(replace(driving, meetings=(*driving.meetings, meeting)))
-    assert "services and peer internet: takes 0.0.0.0/0, shows nothing" in [dot.title for dot in drawing.dots]
+    assert "services and peer internet: takes the default route, shows nothing" in [dot.title for dot in drawing.dots]
     assert texts(drawing).count("services") == 2
     assert texts(lay_out_tenants(driving)).count("services") == 1
 
@@ -154,12 +154,6 @@ def test_brackets_of_peerings_never_touch(driving):
         assert all(first[1] < second[0] for first, second in itertools.pairwise(held))
     left_out = len(pairs) - sum(map(len, spans.values()))
     assert f"{left_out} peerings more not drawn" in texts(drawing)
-
-
-def test_filters_in_words():
-    assert format_filters(None) == "not said"
-    assert format_filters(()) == "nothing"
-    assert format_filters((Filter("10.0.0.0/8", 24), Filter("0.0.0.0/0"))) == "10.0.0.0/8 up to /24, 0.0.0.0/0"
 
 
 def test_it_is_svg_with_a_title_and_only_where_there_are_tenants(driving):
