@@ -18,6 +18,8 @@ from typing import Literal
 
 VrfKind = Literal["tenant", "external", "compute"]
 Homing = Literal["esi", "mlag", "single"]
+VXLAN_OVERHEAD_BYTES = 50
+"""Outer Ethernet, IPv4, UDP and VXLAN headers: 14 + 20 + 8 + 8 (RFC 7348, section 5)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,13 @@ from typing import Any
 
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.plan.model import Network, Plan, Switch, SwitchPort
+from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES
 from cluster_model.render.switch.sonic import format_config_db
 from cluster_model.render.switch.sonic_types import Row
 
 PREFIX_LIMIT = 16000
 """Routes that a neighbour may send before its session is shut: above all that 1,600 leafs and 8,000 service addresses announce,
 and below what the smallest route tables hold. One number for all, so that growth changes no switch."""
-
-VXLAN_OVERHEAD_BYTES = 50
-"""Outer Ethernet, IPv4, UDP and VXLAN headers: 14 + 20 + 8 + 8 (RFC 7348, section 5)."""
 
 
 @dataclass(frozen=True, slots=True)

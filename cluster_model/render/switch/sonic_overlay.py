@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from cluster_model.catalogue.types import Platform
 from cluster_model.plan.model import Network, Switch
-from cluster_model.plan.overlay import Bond, Overlay
+from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES, Bond, Overlay
 from cluster_model.render.switch.sonic_types import Config, Row
 
 TUNNEL = "vtep"
 """The tunnel's name; the kernel's devices are called NAME-VLAN, so it has to be short."""
 NVO = "nvo"
-VXLAN_OVERHEAD_BYTES = 50
 SEGMENT_TYPE = "TYPE_3_MAC_BASED"
 STARTUP_DELAY_S = 180
 HOLD_TIME_S = 1080
