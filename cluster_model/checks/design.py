@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,6 +11,7 @@ from cluster_model.catalogue.load import Catalogue
 from cluster_model.catalogue.types import Platform
 from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.facts_csv import FactTables
+from cluster_model.intent.membership import Fault, Seat, expand
 from cluster_model.intent.networks import Fabric
 from cluster_model.plan.model import Network, Plan, Rack, RackPower, Server, ServerPort, Switch, SwitchPort
 
@@ -92,6 +94,23 @@ class Design:
         fabric: Fabric | None = getattr(self.cluster.networks, network, None)
         return fabric
 
+    @cached_property
+    def planned_legs(self) -> dict[tuple[str, str], list[Seat]]:
+        """Servers in each subnet of a tenant, by tenant and subnet name; of a group that is named whole, also those not built."""
+        table: dict[tuple[str, str], list[Seat]] = {}
+        for name, tenant in self.cluster.tenants.items():
+            for key, subnet in tenant.subnets.items():
+                table[name, key] = list_seats(self.cluster, tenant.servers if subnet.servers is None else subnet.servers)
+        return table
+
+    def systems(self, network: Network) -> dict[str, str]:
+        """Return the network operating systems of a network's switches, each with the intent path that chooses it."""
+        table = {network.nos: f"networks.{network.name}.nos"} if network.nos else {}
+        for switch in self.switches_of.get(network.name, []):
+            if switch.role == "border":
+                table.setdefault(switch.nos, f"networks.{network.name}.border.nos")
+        return table
+
     def platform(self, network: Network) -> Platform | None:
         """Return the network operating system of a network's switches; None for InfiniBand and for one not known."""
         platform: Platform | None = self.catalogue.platforms.get(network.nos)
@@ -110,7 +129,23 @@ class Design:
         return f"networks.{network.name}.{name}"
 
 
+def list_seats(cluster: Cluster, expressions: Iterable[str]) -> list[Seat]:
+    """Return the servers that expressions mean, planned ones too, each once, by group id and number; faults mean none."""
+    found: set[Seat] = set()
+    for expression in expressions:
+        group = cluster.servers.get(expression)
+        seats = expand(cluster, expression) if group is None else [(expression, n) for n in range(1, group.final_count + 1)]
+        if not isinstance(seats, Fault):
+            found.update(seats)
+    return sorted(found, key=lambda seat: (cluster.servers[seat[0]].id, *seat))
+
+
 def models_of(network: Network) -> tuple[str, ...]:
     """Return the switch models that a network uses, leaf first, each once."""
-    counted = ((network.leaf_model, network.leafs), (network.spine_model, network.spines), (network.core_model, network.cores))
+    counted = (
+        (network.leaf_model, network.leafs),
+        (network.border_model, network.borders),
+        (network.spine_model, network.spines),
+        (network.core_model, network.cores),
+    )
     return tuple(dict.fromkeys(model for model, count in counted if model and count))

@@ -37,7 +37,7 @@ class GrowthAhead(Rule):
             kept = network.leafs * network.hosts_per_leaf
             free = max(0, kept - network.host_leaf_cables - network.fabric_manager_cables)
             more = count_things(max(0, network.planned_units - network.units), "more unit")
-            rooms.append(f"{network.name} {more} and {count_things(free, 'free port')} on built leafs")
+            rooms.append(f"{network.name} {more}, {count_things(free, 'free port')}")
         if rooms:
             yield self.finding(
                 "servers",

@@ -17,12 +17,12 @@ class BothPortsOnOneLeaf(Rule):
     """Lead the ports of a dual-homed server to different leafs.
 
     What it checks:
-        Servers with two or more storage ports, and with two compute ports per rail where `leafs_per_rail` is 2: not all of them
-        may end on one leaf.
+        Servers with two or more storage ports or business ports, and with two compute ports per rail where `leafs_per_rail` is
+        2: not all of them may end on one leaf.
 
     Why it matters:
-        The second port was bought against the loss of a leaf, and goes with it. A leaf upgrade takes storage away from every
-        server below it.
+        The second port was bought against the loss of a leaf, and goes with it. A leaf upgrade takes storage, or the tenants'
+        network, away from every server below it.
 
     How to fix:
         Set `leafs_per_unit` of the network to 2, or leave it out.
@@ -36,7 +36,7 @@ class BothPortsOnOneLeaf(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         compute = design.intent("compute")
         dual_tor = isinstance(compute, ComputeNetwork) and compute.leafs_per_rail > 1
-        checked = {"storage", "compute"} if dual_tor else {"storage"}
+        checked = {"storage", "business", "compute"} if dual_tor else {"storage", "business"}
         found: dict[tuple[str, str], list[str]] = defaultdict(list)
         for server in design.plan.servers:
             leafs: dict[tuple[str, int, int], list[str]] = defaultdict(list)
@@ -46,7 +46,7 @@ class BothPortsOnOneLeaf(Rule):
             for network in {key[0] for key, peers in leafs.items() if len(peers) > 1 and len(set(peers)) == 1}:
                 found[server.group, network].append(server.name)
         for (group, network), names in found.items():
-            field = "leafs_per_unit" if network == "storage" else "leafs_per_rail"
+            field = "leafs_per_rail" if network == "compute" else "leafs_per_unit"
             yield self.finding(
                 f"networks.{network}.{field}",
                 f"{count_things(len(names), 'server')} of {group} with all {network} ports on one leaf",

@@ -35,8 +35,9 @@ class SwitchMtu(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for network in design.routed:
             limits = {m: switch.asic.mtu_bytes for m in models_of(network) if (switch := design.catalogue.switch(m))}
-            if platform := design.platform(network):
-                limits[platform.name] = platform.mtu_bytes
+            for system in design.systems(network):
+                if platform := design.catalogue.platforms.get(system):
+                    limits[platform.name] = platform.mtu_bytes
             exceeded = {name: limit for name, limit in limits.items() if network.mtu_bytes > limit}
             if exceeded:
                 name, limit = min(exceeded.items(), key=lambda item: item[1])
@@ -76,6 +77,44 @@ class HostMtu(Rule):
                     f"<= {network.mtu_bytes} bytes (switch MTU of {network.name})",
                     f"{network.host_mtu_bytes} bytes",
                     f"set host_mtu_bytes to {network.mtu_bytes} or lower, or raise mtu_bytes",
+                )
+
+
+VXLAN_BYTES = 50  # inner Ethernet 14, VXLAN 8, UDP 8, outer IPv4 20 (RFC 7348, section 5), counted against the outer IP MTU
+
+
+class VxlanMtu(Rule):
+    """Leave room for VXLAN's headers between hosts and switches.
+
+    What it checks:
+        On networks with EVPN (business; compute with `isolation: vrf`), host MTU and the 50 bytes of VXLAN against the MTU of the
+        switches, border leafs included.
+
+    Why it matters:
+        Leafs wrap what hosts send and must not fragment it. Packets of full size vanish between two leafs while both links are
+        up: logins work, copies hang.
+
+    How to fix:
+        Lower `host_mtu_bytes`, or raise `mtu_bytes`: 9100 on switches carries hosts with up to 9050.
+
+    Source:
+        RFC 7348, section 4.3 (VTEPs must not fragment) and section 5 (headers): 14 Ethernet, 8 VXLAN, 8 UDP, 20 IPv4.
+    """
+
+    id, title = "NET022", "no room for VXLAN headers"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for network in design.routed:
+            most = network.mtu_bytes - VXLAN_BYTES
+            if network.evpn and network.mtu_bytes >= network.host_mtu_bytes > most:
+                wrapped = network.host_mtu_bytes + VXLAN_BYTES
+                yield self.finding(
+                    design.mtu_path(network, "host_mtu_bytes"),
+                    f"{network.host_mtu_bytes} bytes of {network.name} hosts are {wrapped} with VXLAN, and switches carry "
+                    f"{network.mtu_bytes}",
+                    f"<= {most} bytes ({network.mtu_bytes} of the switches less {VXLAN_BYTES} of VXLAN)",
+                    f"{network.host_mtu_bytes} bytes",
+                    f"set networks.{network.name}.host_mtu_bytes to {most} or lower, or raise mtu_bytes",
                 )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from cluster_model.catalogue.types import Platform
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
+from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Network
 
@@ -33,6 +34,15 @@ class UnknownNos(Rule):
 
 def _missing(platform: Platform, *features: str) -> list[str]:
     return [name for name in features if not platform.features.get(name, False)]
+
+
+def _systems(design: Design) -> Iterator[tuple[Network, Platform, str, str]]:
+    """Yield (network, platform, its name, intent path that chooses it) for every system that a routed network runs."""
+    for network in design.routed:
+        for nos, where in design.systems(network).items():
+            platform: Platform | None = design.catalogue.platforms.get(nos)
+            if platform is not None:
+                yield network, platform, nos, where
 
 
 class LosslessFeatures(Rule):
@@ -86,14 +96,13 @@ class UnnumberedFeature(Rule):
     id, title, by_intent = "NOS003", "unnumbered links on a NOS that has none", False
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for network in design.routed:
-            platform = design.platform(network)
-            if platform and network.tiers > 1 and network.underlay == "unnumbered" and _missing(platform, "bgp_unnumbered"):
+        for network, platform, nos, _ in _systems(design):
+            if network.tiers > 1 and network.underlay == "unnumbered" and _missing(platform, "bgp_unnumbered"):
                 yield self.finding(
                     f"networks.{network.name}.underlay",
                     f"{network.name} has unnumbered links, and {platform.name} has no bgp_unnumbered",
                     "numbered, or a NOS with bgp_unnumbered",
-                    f"unnumbered on {network.nos}",
+                    f"unnumbered on {nos}",
                     "set underlay to numbered",
                 )
 
@@ -148,23 +157,24 @@ class BreakoutFeature(Rule):
     id, title, by_intent = "NOS005", "split ports on a NOS that cannot split", False
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for network in design.routed:
-            platform = design.platform(network)
-            if platform is None or not _missing(platform, "breakout"):
+        for network, platform, nos, where in _systems(design):
+            if not _missing(platform, "breakout"):
                 continue
-            split = _split_speed(design, network)
+            split = _split_speed(design, network, nos)
             if split:
                 yield self.finding(
-                    f"networks.{network.name}.nos",
+                    where,
                     f"{network.name} splits cages into {split}, and {platform.name} has no breakout",
                     "a NOS with breakout",
-                    network.nos,
+                    nos,
                     "choose another nos, or a speed that a whole cage has",
                 )
 
 
-def _split_speed(design: Design, network: Network) -> str:
+def _split_speed(design: Design, network: Network, nos: str) -> str:
     for switch in design.switches_of.get(network.name, []):
+        if switch.nos != nos:
+            continue
         cabled = {port.cage for port in switch.ports}
         for mode in switch.modes:
             if mode.count > 1 and not mode.native and mode.cage in cabled:
@@ -191,13 +201,81 @@ class NotRendered(Rule):
     id, severity, title = "NOS006", "warning", "no configuration is rendered for this NOS"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for network in design.routed:
-            platform = design.platform(network)
-            if platform and not platform.rendered:
+        for network, platform, nos, where in _systems(design):
+            if not platform.rendered:
+                what = f"{network.name} {'border leafs' if '.border.' in where else 'switches'}"
                 yield self.finding(
-                    f"networks.{network.name}.nos",
-                    f"no configuration is rendered for {platform.name}: the {network.name} switches are yours to configure",
+                    where,
+                    f"no configuration is rendered for {platform.name}: the {what} are yours to configure",
                     "a NOS that gpuyard renders",
-                    network.nos,
+                    nos,
                     "choose another nos, or configure the switches by hand from plan.json",
+                )
+
+
+class OverlayFeature(Rule):
+    """Run tenants' networks on a NOS that has VXLAN and EVPN.
+
+    What it checks:
+        Every NOS of a network with EVPN (business, its border leafs; compute with `isolation: vrf`) has the feature vxlan_evpn.
+
+    Why it matters:
+        The switch has no tunnels: tenants below it see nobody outside their leaf.
+
+    How to fix:
+        Choose another `nos`.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml; RFC 8365.
+    """
+
+    id, title, by_intent = "NOS007", "EVPN on a NOS without it", False
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for network, platform, nos, where in _systems(design):
+            if network.evpn and _missing(platform, "vxlan_evpn"):
+                yield self.finding(
+                    where,
+                    f"{network.name} is built on EVPN, and {platform.name} has no vxlan_evpn",
+                    "a NOS with vxlan_evpn",
+                    nos,
+                    "choose another nos" + (", or set isolation to none" if network.name == "compute" else ""),
+                )
+
+
+class NatFeature(Rule):
+    """Translate addresses on a NOS that does so per tenant.
+
+    What it checks:
+        Where a tenant has `nat`, the NOS of the border leafs has the feature nat: source translation per VRF, with the
+        same inside addresses in two of them.
+
+    Why it matters:
+        Tenants with overlapping addresses leave untranslated, or not at all.
+
+    How to fix:
+        Set `nos` of `networks.business.border` to one that has it, with a model that runs it, or take `nat` away.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml. SONiC translates in its default VRF alone (sonic-net/SONiC,
+        doc/nat/nat_design_spec.md, section 2.2.6), so the feature is off there.
+    """
+
+    id, title = "NOS008", "address translation on a NOS that has none"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        borders = [switch.nos for switch in design.switches_of.get("business", []) if switch.role == "border"]
+        translated = [tenant.name for tenant in design.plan.tenants if tenant.nat]
+        business = design.cluster.networks.business
+        own = business is not None and business.border is not None and business.border.nos is not None
+        where = "networks.business.border.nos" if own else "networks.business.border"
+        for nos in sorted(set(borders)) if translated else ():
+            platform = design.catalogue.platforms.get(nos)
+            if platform is not None and _missing(platform, "nat"):
+                yield self.finding(
+                    where,
+                    f"{list_names(translated)} leave translated, and {platform.name} on the border leafs has no nat",
+                    "a NOS with nat, such as frr",
+                    nos,
+                    "set leaf and nos of networks.business.border to one that has it, or take nat away",
                 )

@@ -53,7 +53,7 @@ class LeafPairInOneRack(Rule):
 
     What it checks:
         Leafs that serve the same servers (of one unit and plane, with the same rails), two or more of them, against their
-        racks. The out-of-band network has one leaf per rack and is left out.
+        racks; border leafs in the same way. The out-of-band network has one leaf per rack and is left out.
 
     Why it matters:
         A rack that loses power or cooling takes both, and the servers' second port with them.
@@ -70,7 +70,7 @@ class LeafPairInOneRack(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         pairs: dict[tuple[str, int, int, tuple[int, ...]], list[Switch]] = defaultdict(list)
         for switch in design.plan.switches:
-            if switch.role == "leaf" and switch.network != "oob":
+            if switch.is_edge and switch.network != "oob":
                 pairs[switch.network, switch.plane, switch.unit, switch.rails].append(switch)
         together: dict[str, list[str]] = defaultdict(list)
         for (network, *_), leafs in pairs.items():
@@ -107,7 +107,7 @@ class TierInOneRack(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         sets: dict[tuple[str, str, int, int], list[Switch]] = defaultdict(list)
         for switch in design.plan.switches:
-            if switch.role != "leaf":
+            if not switch.is_edge:
                 sets[switch.network, switch.role, switch.plane, switch.pod].append(switch)
         together: dict[tuple[str, str], list[Switch]] = defaultdict(list)
         for (network, role, _, _), switches in sets.items():

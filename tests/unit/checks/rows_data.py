@@ -88,8 +88,8 @@ FIRES = {
         "one kind": (chain(items("servers", "gpu", serial=""), facts(files=FILES)), "of 9 servers 2 lack serial"),
     },
     "GRW002": {
-        "units": (networks("compute", planned_units=3), "compute 2 more units and 0 free ports"),
-        "ports": (networks("compute", hosts_per_leaf=4), "compute 0 more units and 4 free ports"),
+        "units": (networks("compute", planned_units=3), "compute 2 more units, 0 free ports"),
+        "ports": (networks("compute", hosts_per_leaf=4), "compute 0 more units, 4 free ports"),
     },
 }
 

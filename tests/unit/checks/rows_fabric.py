@@ -119,7 +119,7 @@ FIRES = {
     },
     "ASN002": {"own spine": (items("switches", "compute-spine-02", asn=4_200_000_900), "2 AS numbers")},
     "ASN003": {"public": (intent("asn_base", 70_000), "AS 70000 is not a private number")},
-    "ASN004": {"two bytes": (chain(intent("asn_base", 64_512), items("switches", "compute", asn=65_535)), "up to 4200002100")},
+    "ASN004": {"two bytes": (chain(intent("asn_base", 64_512), items("switches", "compute", asn=65_535)), "up to 4200003100")},
 }
 
 SILENT = {
@@ -179,7 +179,8 @@ SILENT = {
     "NOS002": {"no RoCE": chain(networks("compute", lossless=False), platform(lacks=("pfc",)))},
     "NOS003": {
         "numbered": chain(
-            *(networks(name, underlay="numbered") for name in ("compute", "storage", "oob")), platform(lacks=("bgp_unnumbered",))
+            *(networks(name, underlay="numbered") for name in ("compute", "storage", "business", "oob")),
+            platform(lacks=("bgp_unnumbered",)),
         )
     },
     "NOS004": {"has it": platform(lacks=("breakout",))},

@@ -1,7 +1,8 @@
 """A small plan made by hand, with its intent and catalogue, and ways to change one thing in it.
 
-Two GPU servers with two rails, four storage and three control servers, three networks of two leafs and two spines. Nothing in it
-breaks a rule: every row of the tables changes one thing.
+Two GPU servers with two rails, four storage and three control servers, four networks of two leafs and two spines. Three tenants
+on the business network, one of them shared, and a border with two peers; small_tenants.py has them. Nothing in it breaks a rule:
+every row of the tables changes one thing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from small_tenants import BORDER, SEATS, TENANTS, make_border_peers, make_overlay, make_server_bonds, make_tenants
 
 from cluster_model.catalogue.load import Catalogue, Shelf
 from cluster_model.catalogue.types import DeviceType, Gpu, Media, Platform
@@ -52,10 +55,12 @@ INTENT: dict[str, Any] = {
         "control": {"id": 3, "model": "test/control", "count": 3, "racks": "network"},
     },
     "networks": {
-        "compute": {"technology": "roce", "leaf": "test/leaf", "pool": "10.64.0.0/16"},
+        "compute": {"technology": "roce", "leaf": "test/leaf", "pool": "10.64.0.0/16", "isolation": "vrf"},
         "storage": {"technology": "tcp", "leaf": "test/leaf", "pool": "10.65.0.0/16"},
+        "business": {"leaf": "test/leaf", "pool": "10.68.0.0/16", "border": BORDER},
         "oob": {"leaf": "test/oob", "pool": "10.66.0.0/16"},
     },
+    "tenants": TENANTS,
     "ceph": {"hosts": "storage", "fill_target": 0.5, "pools": {"data": {"replicas": 3, "share": 1.0}}},
     "kubernetes": {"control": "control", "workers": ["gpu"]},
 }
@@ -83,7 +88,12 @@ def _server_block(ports: dict[str, str], **more: Any) -> dict[str, Any]:
     return {"kind": "server", "power": power, "network": {"cages": cages, "ports": rows, **SOURCE}, **more}
 
 
-PORTS = {"gpu": {"c0": "compute", "c1": "compute"}, "storage": {"s0": "storage", "s1": "storage"}, "control": {}}
+BUSINESS = {"b0": "business", "b1": "business"}
+PORTS = {
+    "gpu": {"c0": "compute", "c1": "compute", **BUSINESS},
+    "storage": {"s0": "storage", "s1": "storage"},
+    "control": BUSINESS,
+}
 GPUS = {"model": "test/chip", "count": 2, "interconnect": "pcie", **SOURCE}
 BLOCKS: dict[str, dict[str, Any]] = {
     "test/leaf": _switch_block(),
@@ -92,7 +102,7 @@ BLOCKS: dict[str, dict[str, Any]] = {
     "test/gpu": _server_block(PORTS["gpu"], gpus=GPUS),
     "test/storage": _server_block(PORTS["storage"], drives={"count": 24, "capacity_tb": 15.0, **SOURCE}),
     "test/diskless": _server_block(PORTS["storage"]),
-    "test/control": _server_block({"oob": "oob"}),
+    "test/control": _server_block({"oob": "oob", **PORTS["control"]}),
     "test/pdu": {"kind": "pdu", "capacity_w": 35_000, **SOURCE},
 }
 CHIP = {
@@ -104,12 +114,18 @@ CHIP = {
     "power_min_w": 200,
     **SOURCE,
 }
+FEATURES = (
+    *("pfc", "ecn", "pfc_watchdog", "bgp_unnumbered", "dhcp_relay", "breakout"),
+    *("vxlan_evpn", "evpn_multihoming", "mlag", "nat"),
+)
 PLATFORM: dict[str, Any] = {
     "name": "TestOS",
     "port_native": "p{cage}",
     "port_split": "p{cage}s{sub0}",
     "mtu_bytes": 9216,
-    "features": dict.fromkeys(("pfc", "ecn", "pfc_watchdog", "bgp_unnumbered", "dhcp_relay", "breakout"), True),
+    "release": "2.0",
+    "since": {"evpn_multihoming": "1.5"},
+    "features": dict.fromkeys(FEATURES, True),
     "ecn_kb": {400: (150, 1500, 100)},
     "source": "made up for tests",
 }
@@ -169,16 +185,22 @@ class _Bench:
     def link_host(self, network: str, server: str, port: str, leaf: str, rail: int = -1) -> None:
         number = len(self.ports[leaf]) + 1
         name = f"p{number}"
-        block = {"compute": 64, "storage": 65, "oob": 66}[network]
+        block = POOLS[network]
         third = sum(leaf.encode()) % 250
         gateway, address = f"10.{block}.{third}.{2 * number}", f"10.{block}.{third}.{2 * number + 1}"
+        gateway, address, mtu = (gateway, f"{address}/31", 9000) if network != "business" else ("", "", 1500)
         mac = "02:00:00:00:00:01"
         cage = 1 + len(self.ports[server])
         own = ServerPort(
-            port, network, cage, 0, rail, 1, 400, 9000, "", "", "", rail, 0, mac, "", f"{address}/31", gateway, "", 0, leaf, name
+            port, network, cage, 0, rail, 1, 400, mtu, "", "", "", rail, 0, mac, "", address, gateway, "", 0, leaf, name
         )  # fmt: skip
         self.ports[server].append(own)
-        self.ports[leaf].append(SwitchPort(name, number, 0, 400, "host", server, port, 0, f"{gateway}/31", address, rail))
+        own_address = f"{gateway}/31" if gateway else ""
+        bond = SEATS[server] if network == "business" else 0
+        to_host = SwitchPort(
+            name, number, 0, 400, "host", server, port, 0, own_address, address.partition("/")[0], rail, bond=bond
+        )
+        self.ports[leaf].append(to_host)
         self.cables.append(
             Cable(network, "host_leaf", server, port, leaf, name, 400, 1.0, "400g-dr4", "dr4", "dr4", f"{server}:{port}")
         )
@@ -197,7 +219,13 @@ class _Bench:
 
 
 ASN = 4_200_000_000
-LEAFS = {"compute": (("A01", (0,)), ("A02", (1,))), "storage": (("N01", ()), ("N02", ())), "oob": (("N01", ()), ("A01", ()))}
+LEAFS = {
+    "compute": (("A01", (0,)), ("A02", (1,))),
+    "storage": (("N01", ()), ("N02", ())),
+    "business": (("N01", ()), ("N02", ())),
+    "oob": (("N01", ()), ("A01", ())),
+}
+POOLS = {"compute": 64, "storage": 65, "oob": 66, "business": 68}
 
 
 def _asns(network: str) -> tuple[int, int]:
@@ -214,6 +242,9 @@ def _plan() -> Plan:
     for number in (1, 2, 3, 4):
         for side in (0, 1):
             bench.link_host("storage", f"storage-{number:03d}", f"s{side}", f"storage-leaf-{side + 1:02d}")
+    for server in SEATS:
+        for side in (0, 1):
+            bench.link_host("business", server, f"b{side}", f"business-leaf-{side + 1:02d}")
     for network in LEAFS:
         base, spine = _asns(network)
         for leaf in (1, 2):
@@ -226,6 +257,7 @@ def _plan() -> Plan:
     servers += [_server(f"control-{n:03d}", "control", n, f"N{n:02d}", 10) for n in (1, 2, 3)]
     switches = [_leaf(network, index) for network in LEAFS for index in (1, 2)]
     switches += [_spine(network, index) for network in LEAFS for index in (1, 2)]
+    switches += [_border(bench, index) for index in (1, 2)]
     managed = [device.name for device in (*servers, *switches) if not device.name.startswith("oob")] + ["pdu-a01-1"]
     management = {name: bench.plug(name, f"oob-leaf-{1 + number % 2:02d}", 10 + number) for number, name in enumerate(managed)}
     kinds = defaultdict(int)
@@ -238,8 +270,15 @@ def _plan() -> Plan:
         digest="",
         site=Site("test.example.net", "UTC", (), (), (), ()),
         racks=racks,
-        servers=tuple(replace(server, ports=tuple(bench.ports[server.name]), bmc=management[server.name]) for server in servers),
-        switches=tuple(replace(s, ports=tuple(bench.ports[s.name]), management=management.get(s.name)) for s in switches),
+        servers=tuple(
+            replace(s, ports=tuple(bench.ports[s.name]), bmc=management[s.name], bonds=make_server_bonds(s.name)) for s in servers
+        ),
+        switches=tuple(
+            replace(s, ports=tuple(bench.ports[s.name]), management=management.get(s.name), overlay=make_overlay(s))
+            for s in switches
+        ),
+        tenants=make_tenants(),
+        border_peers=make_border_peers(),
         pdus=(Pdu("pdu-a01-1", "A01", 1, "test/pdu", management["pdu-a01-1"], "S1", "racks.groups.gpu"),),
         cables=tuple(bench.cables),
         networks=tuple(_network(name, kinds[name, "host_leaf"], kinds[name, "leaf_spine"]) for name in LEAFS),
@@ -266,7 +305,7 @@ def _switch(
     name: str, network: str, role: Any, index: int, rack: str, u: int, asn: int, rails: tuple[int, ...], unit: int
 ) -> Switch:
     mtu = 1500 if network == "oob" else 9100
-    loopback = f"10.{list(LEAFS).index(network) + 64}.255.{index + 10 * (role == 'spine')}/32"
+    loopback = f"10.{POOLS[network]}.255.{index + 10 * (role == 'spine') + 20 * (role == 'border')}/32"
     mode = tuple(CageMode(cage, "osfp", 1, 400, 8 * cage, 8, True) for cage in range(1, 65))
     model = "test/oob" if network == "oob" else "test/leaf"
     place = (rack, u, 1, asn, loopback, mtu, mode)
@@ -285,15 +324,23 @@ def _spine(network: str, index: int) -> Switch:
     return _switch(f"{network}-spine-{index:02d}", network, "spine", index, f"N{index:02d}", u, _asns(network)[1], (), 0)
 
 
+def _border(bench: _Bench, index: int) -> Switch:
+    base, spine = _asns("business")
+    name = f"business-border-{index:02d}"
+    for upper in (1, 2):
+        bench.link_switches("business", name, f"business-spine-{upper:02d}", (base + 50 + index, spine))
+    return _switch(name, "business", "border", index, f"N{index:02d}", 20, base + 50 + index, (), 2)
+
+
 def _network(name: str, host_cables: int, fabric_cables: int) -> Network:
-    technology = {"compute": "roce", "storage": "tcp", "oob": "ethernet"}[name]
-    mtu = (1500, 1500) if name == "oob" else (9100, 9000)
+    technology = {"compute": "roce", "storage": "tcp", "oob": "ethernet", "business": "ethernet"}[name]
+    mtu = (1500, 1500) if name == "oob" else (9100, 1500) if name == "business" else (9100, 9000)
     pool = INTENT["networks"][name]["pool"]
     model = "test/oob" if name == "oob" else "test/leaf"
     return Network(
         name=name,
         technology=technology,
-        design="rail-optimized" if name == "compute" else "leaf-spine",
+        design={"compute": "rail-optimized", "business": "evpn"}.get(name, "leaf-spine"),
         underlay="unnumbered",
         planes=1,
         tiers=2,
@@ -332,6 +379,11 @@ def _network(name: str, host_cables: int, fabric_cables: int) -> Network:
         pool=pool,
         slices=(),
         where=f"networks.{name}",
+        borders=2 if name == "business" else 0,
+        border_model=model if name == "business" else "",
+        homing="esi" if name == "business" else "",
+        isolation="vrf" if name == "compute" else "",
+        evpn=name in {"compute", "business"},
     )
 
 
@@ -414,6 +466,24 @@ def ports(kind: str, device: str, port: str, **fields: Any) -> Change:
         return replace(row, ports=tuple(replace(p, **fields) if p.name.startswith(port) else p for p in row.ports))
 
     return _items(kind, lambda row: row.name.startswith(device), edit)
+
+
+def subnets(tenant: str, subnet: str, **fields: Any) -> Change:
+    """Return the change that sets fields of a planned subnet."""
+
+    def edit(row: Any) -> Any:
+        return replace(row, subnets=tuple(replace(s, **fields) if s.name == subnet else s for s in row.subnets))
+
+    return _items("tenants", lambda row: row.name == tenant, edit)
+
+
+def overlays(switch: str, **fields: Any) -> Change:
+    """Return the change that sets fields of the overlay of every switch whose name begins so."""
+
+    def edit(row: Any) -> Any:
+        return replace(row, overlay=replace(row.overlay, **fields))
+
+    return _items("switches", lambda row: row.name.startswith(switch), edit)
 
 
 def lossless(**fields: Any) -> Change:

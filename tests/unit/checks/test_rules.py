@@ -11,14 +11,27 @@ from rows_fabric import FIRES as FABRIC_FIRES
 from rows_fabric import SILENT as FABRIC_SILENT
 from rows_power import FIRES as POWER_FIRES
 from rows_power import SILENT as POWER_SILENT
+from rows_tenants import FIRES as TENANT_FIRES
+from rows_tenants import SILENT as TENANT_SILENT
 from small_plan import chain, networks, small_design
 
 from cluster_model.checks import RULES, check_plan
 from cluster_model.checks.registry import SECTIONS, Rule
 from cluster_model.paths import PACKAGE
 
-FIRES = {**FABRIC_FIRES, **POWER_FIRES, **DATA_FIRES}
-SILENT = {**FABRIC_SILENT, **POWER_SILENT, **DATA_SILENT}
+
+def _join(*tables):
+    """Join the tables of all modules; two may have rows of one rule."""
+    joined = {}
+    for table in tables:
+        for id_, rows in table.items():
+            assert not joined.get(id_, {}).keys() & rows.keys()
+            joined[id_] = {**joined.get(id_, {}), **rows}
+    return joined
+
+
+FIRES = _join(FABRIC_FIRES, POWER_FIRES, DATA_FIRES, TENANT_FIRES)
+SILENT = _join(FABRIC_SILENT, POWER_SILENT, DATA_SILENT, TENANT_SILENT)
 CHECKED = [id_ for id_, rule in RULES.items() if rule.stage == "checks"]
 INFORMS = {"GRW002"}  # says something of every plan
 

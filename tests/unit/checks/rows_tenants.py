@@ -1,0 +1,430 @@
+"""Rows of the rules about tenants: TEN, SUB, VRF, BRD, BND, and what NET, NOS and RED say of the business network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from small_plan import (
+    PLATFORM,
+    chain,
+    hardware,
+    intent,
+    items,
+    make_catalogue,
+    networks,
+    overlays,
+    plan,
+    platform,
+    ports,
+    subnets,
+)
+
+from cluster_model.plan.overlay import Filter, Nat
+
+RED, BLUE, SERVICES = "tenants.red.subnets", "tenants.blue.subnets", "tenants.services.subnets"
+DEFAULT_ROUTE = (Filter("0.0.0.0/0"),)
+ALONE = chain(items("tenants", "red", uses=()), items("tenants", "blue", uses=()))  # they peer, and use nothing
+INNER = (Filter("10.48.0.0/16", 32),)
+
+
+def _tenant(name, **fields):
+    return items("tenants", name, **fields)
+
+
+def _peer(name, **fields):
+    return items("border_peers", name, **fields)
+
+
+def _other_border_nos(**fields):
+    """Run the border leafs on a system of their own."""
+    return lambda design: replace(
+        items("switches", "business-border", nos="edgeos")(design),
+        catalogue=make_catalogue(edgeos={**PLATFORM, "name": "EdgeOS", **fields}),
+    )
+
+
+def _lacks(*names):
+    return {**PLATFORM["features"], **dict.fromkeys(names, False)}
+
+
+def _no_border(design):
+    data = design.cluster.model_dump(mode="json", exclude_unset=True)
+    del data["networks"]["business"]["border"]
+    return replace(design, cluster=type(design.cluster).model_validate(data, strict=False))
+
+
+def _second_bond(**fields):
+    """Change the second bond on the first business leaf."""
+
+    def change(design):
+        bonds = list(design.switches["business-leaf-01"].overlay.bonds)
+        bonds[1] = replace(bonds[1], **fields)
+        return overlays("business-leaf-01", bonds=tuple(bonds))(design)
+
+    return change
+
+
+def _one_rd(design):
+    """Give the first two VRFs of the first business leaf one route distinguisher."""
+    first, second, *others = design.switches["business-leaf-01"].overlay.vrfs
+    return overlays("business-leaf-01", vrfs=(first, replace(second, rd=first.rd), *others))(design)
+
+
+def _fewer_ports(group):
+    """Leave the servers of a group one business port."""
+
+    def change(design):
+        rows = [
+            replace(s, ports=tuple(p for p in s.ports if p.name != "b1")) if s.group == group else s for s in design.plan.servers
+        ]
+        return plan(servers=tuple(rows))(design)
+
+    return change
+
+
+def _no_business_ports(design):
+    rows = [replace(s, ports=tuple(p for p in s.ports if p.network != "business")) for s in design.plan.servers]
+    return plan(servers=tuple(rows))(design)
+
+
+def _lone_link(design):
+    """Leave the first peer its link to the first border leaf."""
+    externals = design.switches["business-border-02"].overlay.externals
+    return overlays("business-border-02", externals=tuple(e for e in externals if e.peer != "internet"))(design)
+
+
+FIRES = {
+    "TEN001": {
+        "two subnets": (
+            chain(subnets("blue", "front", vlan=18), intent(f"{BLUE}.front.vlan", 18)),
+            "VLAN 18 of blue's front is that of red's front already",
+        ),
+        "subnet and VRF": (
+            chain(subnets("red", "front", vlan=32), intent(f"{RED}.front.vlan", 32)),
+            "VLAN 32 of red's front is that of the VRF of blue already",
+        ),
+        "MLAG's": (subnets("red", "front", vlan=4094), "VLAN 4094 of red's front cannot be used"),
+    },
+    "TEN002": {
+        "two subnets": (subnets("blue", "front", vni=10_018), "VNI 10018 of blue's front is that of red's front"),
+        "subnet and VRF": (subnets("red", "front", vni=50_002), "VNI 50002 of the VRF of blue is that of red's front"),
+        "compute": (_tenant("blue", compute_vni=60_001), "VNI 60001 of blue on compute is that of red on compute"),
+    },
+    "TEN003": {
+        "target": (subnets("blue", "front", route_target="64512:10018"), "route target 64512:10018 stands for VNIs 10018, 10034"),
+        "distinguisher": (_one_rd, "belongs to red on business-leaf-01, blue on business-leaf-01"),
+    },
+    "TEN004": {"named twice": (_tenant("blue", servers=("gpu-001", "gpu-002")), "1 server of blue is red's already")},
+    "TEN005": {"five of four": (_tenant("red", gpus=5), "red may use 5 GPUs, and 4 exist")},
+    "TEN006": {"three and two": (chain(_tenant("red", gpus=3), _tenant("blue", gpus=2)), "tenants may use 5 GPUs together")},
+    "TEN007": {
+        "one": (_tenant("red", gpus=1), "red has 2 GPUs of its own and may use 1"),
+        "none": (_tenant("red", gpus=0), "may use 0"),
+    },
+    "TEN008": {"none": (_no_business_ports, "1 server of red without a port on the business network")},
+    "TEN009": {"none": (networks("compute", isolation="none"), "red, blue have servers on one compute network")},
+    "TEN010": {
+        "both": (
+            chain(subnets("red", "front", untagged=True), subnets("red", "train", untagged=True)),
+            "train of red and front of red are both untagged on 1 server",
+        ),
+        "two tenants": (
+            chain(
+                intent(f"{SERVICES}.core.servers", ["control", "gpu-001"]),
+                subnets("red", "front", untagged=True),
+                subnets("services", "core", untagged=True),
+            ),
+            "core of services are both untagged on 1 server",
+        ),
+    },
+    "TEN011": {
+        "shared": (intent("tenants.services.servers", []), "red, blue cannot reach services"),
+        "nothing visible": (subnets("services", "core", visible=False), "cannot reach services"),
+        "peer": (intent("tenants.red.servers", []), "blue cannot reach red"),
+    },
+    "SUB001": {
+        "outside": (intent(f"{RED}.front.gateway", "10.48.2.1"), "gateway 10.48.2.1 is not in 10.48.1.0/24"),
+        "network": (intent(f"{RED}.front.gateway", "10.48.1.0"), "network or broadcast"),
+        "broadcast": (intent(f"{RED}.front.gateway", "10.48.1.255"), "network or broadcast"),
+    },
+    "SUB002": {"two": (intent(f"{RED}.front.cidr", "10.48.1.0/31"), "no room for a gateway and a host")},
+    "SUB003": {
+        "small": (intent(f"{RED}.front.cidr", "10.48.1.0/28"), "1 server of gpu beyond the end of red's front"),
+        "broadcast": (intent(f"{RED}.front.first", {"gpu": 255}), "1 server of gpu"),
+        "planned": (
+            chain(intent("servers.control.planned", 239), intent(f"{SERVICES}.core.first", {"control": 17})),
+            "1 server of control beyond the end of services's core",
+        ),
+    },
+    "SUB004": {
+        "gateway": (intent(f"{RED}.front.gateway", "10.48.1.16"), "1 server of gpu has addresses of the gateway"),
+        "other group": (intent(f"{SERVICES}.core.servers", ["control", "gpu"]), "2 servers of control have addresses of gpu"),
+        "pool": (
+            intent(f"{SERVICES}.core.pool", {"first": "10.48.0.17", "last": "10.48.0.30"}),
+            "2 servers of control have addresses of the pool",
+        ),
+    },
+    "SUB005": {
+        "outside": (intent(f"{BLUE}.front.pool.last", "10.48.3.10"), "leaves 10.48.2.0/24"),
+        "backwards": (intent(f"{BLUE}.front.pool.last", "10.48.2.10"), "ends before it begins"),
+        "gateway": (intent(f"{BLUE}.front.pool.first", "10.48.2.1"), "holds the gateway, 10.48.2.1"),
+        "broadcast": (intent(f"{BLUE}.front.pool.last", "10.48.2.255"), "leaves"),
+    },
+    "SUB006": {"none": (intent(f"{BLUE}.front.dhcp_servers", []), "leafs relay to nobody")},
+    "SUB007": {
+        "nowhere": (intent(f"{BLUE}.front.dhcp_servers", ["10.99.0.1"]), "10.99.0.1 is out of blue's reach"),
+        "not used": (intent("tenants.blue.uses", []), "10.48.0.16 is out of blue's reach"),
+        "hidden server": (intent(f"{SERVICES}.core.visible", False), "out of blue's reach"),
+        "no way back": (intent(f"{BLUE}.front.visible", False), "cannot answer to blue's front, which is not visible"),
+    },
+    "SUB008": {"inside": (intent(f"{RED}.front.cidr", "192.168.3.0/24"), "train and front of red overlap")},
+    "SUB009": {
+        "compute": (intent(f"{RED}.train.cidr", "10.64.128.0/20"), "shares addresses with the pool of compute"),
+        "pods": (intent(f"{RED}.train.cidr", "10.244.16.0/20"), "Kubernetes' pod pool"),
+    },
+    "SUB010": {"multicast": (intent(f"{RED}.train.cidr", "224.0.0.0/20"), "touches 224.0.0.0/4 (multicast)")},
+    "VRF001": {
+        "long": (_tenant("red", vrf="perception-train"), "the VRF of tenant red is called perception-train, which TestOS"),
+        "prefix": (
+            chain(_tenant("red", vrf="perception-tr"), platform(vrf_prefix="Vrf")),
+            "is called Vrfperception-tr, which TestOS cannot hold",
+        ),
+        "peer": (_peer("internet", vrf="internet-provider-a"), "the VRF of border peer internet"),
+        "border alone": (chain(_tenant("red", vrf="perception"), _other_border_nos(vrf_name_length=8)), "EdgeOS cannot hold"),
+    },
+    "VRF002": {
+        "default": (_tenant("red", vrf="default"), "TestOS has something else that is called default"),
+        "device": (_tenant("red", vrf="vlan17"), "called vlan17"),
+        "peer": (_peer("internet", vrf="eth0"), "called eth0"),
+    },
+    "VRF003": {
+        "tenants": (_tenant("blue", vrf="red"), "the VRFs of tenant red and tenant blue are both called red"),
+        "peer": (_tenant("blue", vrf="internet"), "tenant blue and border peer internet"),
+    },
+    "VRF004": {
+        "both visible": (
+            chain(ALONE, subnets("red", "front", prefix="10.48.2.0/25")),
+            "red's front and blue's front overlap, and meet",
+        ),
+        "own hidden one": (subnets("blue", "front", prefix="192.168.4.0/24"), "red's train and blue's front overlap"),
+    },
+    "VRF005": {
+        "two that use it": (
+            chain(_tenant("red", peers=()), _tenant("blue", peers=()), subnets("red", "front", prefix="10.48.2.0/24")),
+            "red's front and blue's front overlap, and meet in the VRF of services",
+        ),
+        "the shared one's own": (subnets("red", "front", prefix="10.48.0.0/23"), "services's core and red's front overlap"),
+        "hidden one": (subnets("red", "train", prefix="10.48.0.0/24"), "red's train and services's core overlap"),
+    },
+    "VRF006": {
+        "both plain": (
+            chain(_tenant("red", nat=()), subnets("red", "front", prefix="10.48.2.0/25"), _peer("internet", announce=INNER)),
+            "red and blue both leave by internet",
+        ),
+    },
+    "VRF007": {
+        "peer and shared": (
+            chain(subnets("blue", "front", prefix="10.48.0.128/25"), _tenant("blue", uses=())),
+            "services's core and blue's front overlap, and meet in the VRF of red",
+        ),
+    },
+    "BRD001": {"none": (_no_border, "red leaves by internet, and there is no border")},
+    "BRD002": {
+        "in": (_peer("internet", accept=None), "nothing says which routes may be taken from it: internet has no accept"),
+        "out": (_peer("internet", announce=None), "internet has no announce"),
+    },
+    "BRD003": {
+        "in": (_peer("internet", accept=(Filter("0.0.0.0/0", 32),)), "accept of internet takes every prefix up to /32"),
+        "out": (_peer("internet", announce=(Filter("0.0.0.0/0", 25),)), "announce of internet takes every prefix"),
+    },
+    "BRD004": {"unused": (_peer("depots", tenants=()), "no tenant leaves by depots")},
+    "BRD005": {"one": (_lone_link, "internet is connected to one border leaf of 2")},
+    "BRD006": {
+        "own subnet": (_peer("depots", accept=(Filter("10.48.2.0/24"),)), "depots may send routes for blue's front"),
+        "longer": (_peer("depots", accept=(Filter("10.48.2.128/25"),)), "blue's front"),
+        "hidden": (_peer("depots", accept=(Filter("192.168.0.0/16", 24),)), "blue's train"),
+        "one that it meets": (_peer("depots", accept=(Filter("10.48.0.0/24"),)), "services's core"),
+        "pool": (_peer("depots", accept=(Filter("10.0.0.0/8", 24),)), "the pool of compute"),
+    },
+    "BRD007": {
+        "a leaf's": (_peer("internet", asn=4_200_000_001), "the number of compute-leaf-01"),
+        "between": (_peer("internet", asn=4_200_000_500), "inside the cluster's range"),
+    },
+    "BRD008": {
+        "two tenants": (_tenant("blue", nat=(Nat("internet", "100.65.0.4/30"),)), "100.65.0.4/30 of blue are also red's"),
+        "other peer": (_tenant("blue", nat=(Nat("depots", "100.65.0.0/28"),)), "of blue are also red's 100.65.0.0/29"),
+        "a subnet": (_tenant("red", nat=(Nat("internet", "10.48.2.8/29"),)), "are also blue's subnet 10.48.2.0/24"),
+    },
+    "BRD009": {
+        "elsewhere": (_tenant("red", nat=(Nat("internet", "100.66.0.0/29"),)), "may not be told to internet"),
+        "no halves": (_peer("internet", announce=(Filter("100.65.0.0/29"),)), "100.65.0.0/29, which red leaves with"),
+    },
+    "BRD010": {"one": (_tenant("red", nat=(Nat("internet", "100.65.0.1/32"),)), "cannot be parted over 2 border leafs")},
+    "BRD011": {
+        "not announced": (_peer("internet", announce=(Filter("100.65.0.0/24", 32),)), "internet is told no prefix of blue"),
+        "nothing visible": (subnets("blue", "front", visible=False), "is told no prefix of blue"),
+    },
+    "BND001": {
+        "old release": (intent("networks.business.release", "1.4"), "TestOS 1.4 has no EVPN multihoming, which came with 1.5"),
+        "no MLAG": (chain(networks("business", homing="mlag"), platform(lacks=("mlag",))), "TestOS 2.0 has no MLAG"),
+        "neither": (
+            platform(lacks=("mlag", "evpn_multihoming"), since={}),
+            "TestOS 2.0 has no EVPN multihoming",
+        ),
+    },
+    "BND002": {"one of two": (_fewer_ports("control"), "3 servers of control with one link to the business network")},
+    "BND003": {"half": (ports("servers", "gpu-001", "b1", speed_gbps=200), "1 server of gpu over links of different speeds")},
+    "BND004": {
+        "two servers": (_second_bond(esi="03:02:67:79:00:00:01:00:00:01"), "belongs to gpu-001, gpu-002"),
+        "two segments": (_second_bond(esi="03:02:67:79:00:00:01:00:00:99"), "gpu-002 has 2 Ethernet segments"),
+    },
+    "NET022": {
+        "business": (networks("business", host_mtu_bytes=9051), "9051 bytes of business hosts are 9101 with VXLAN"),
+        "compute": (networks("compute", mtu_bytes=9049), "9000 bytes of compute hosts are 9050 with VXLAN"),
+    },
+    "NET003": {
+        "border's NOS": (_other_border_nos(mtu_bytes=9000), "above what EdgeOS carries"),
+        "border's chip": (
+            chain(networks("business", border_model="test/single"), hardware("test/single", "asic.mtu_bytes", 9000)),
+            "above what test/single carries",
+        ),
+    },
+    "NOS003": {"border": (_other_border_nos(features=_lacks("bgp_unnumbered")), "EdgeOS has no bgp_unnumbered")},
+    "NOS006": {"border": (_other_border_nos(rendered=False), "for EdgeOS: the business border leafs are yours")},
+    "NOS007": {
+        "all": (platform(lacks=("vxlan_evpn",)), "compute is built on EVPN, and TestOS has no vxlan_evpn"),
+        "border": (_other_border_nos(features=_lacks("vxlan_evpn")), "business is built on EVPN, and EdgeOS"),
+    },
+    "NOS008": {
+        "all": (platform(lacks=("nat",)), "red leave translated, and TestOS on the border leafs has no nat"),
+        "border": (_other_border_nos(features=_lacks("nat")), "EdgeOS on the border leafs"),
+    },
+    "RED002": {
+        "business": (items("switches", "business-leaf-02", rack="N01"), "1 set of business leafs"),
+        "border": (items("switches", "business-border-02", rack="N01"), "1 set of business leafs"),
+    },
+    "RED007": {
+        "business": (ports("servers", "gpu-001", "b", peer="business-leaf-01"), "1 server of gpu with all business ports")
+    },
+}
+
+SILENT = {
+    "TEN001": {"last one": subnets("red", "front", vlan=4093)},
+    "TEN002": {"compute beside business": subnets("red", "front", vni=60_001)},
+    "TEN003": {"one VNI": chain(subnets("blue", "front", vni=10_018), subnets("blue", "front", route_target="64512:10018"))},
+    "TEN004": {"in a subnet": intent(f"{SERVICES}.core.servers", ["control", "gpu-001"])},
+    "TEN005": {"all": _tenant("red", gpus=4), "no quota": _tenant("red", gpus=-1)},
+    "TEN006": {
+        "all": _tenant("blue", gpus=2),
+        "one above by itself": chain(_tenant("red", gpus=5), _tenant("blue", gpus=1)),
+    },
+    "TEN007": {"more": _tenant("red", gpus=3), "no quota": _tenant("red", gpus=-1)},
+    "TEN008": {"one port": _fewer_ports("gpu")},
+    "TEN009": {
+        "one tenant": chain(networks("compute", isolation="none"), _tenant("blue", servers=())),
+        "no compute ports": chain(networks("compute", isolation="none"), _tenant("red", servers=("control-001",))),
+    },
+    "TEN010": {"two tenants": chain(subnets("red", "front", untagged=True), subnets("blue", "front", untagged=True))},
+    "TEN011": {
+        "nobody uses it": chain(intent("tenants.services.servers", []), _tenant("red", uses=()), _tenant("blue", uses=())),
+        "by the subnet": chain(intent("tenants.services.servers", []), intent(f"{SERVICES}.core.servers", ["control"])),
+        "higher id": intent("tenants.blue.servers", []),
+    },
+    "SUB001": {"last host": intent(f"{RED}.front.gateway", "10.48.1.254")},
+    "SUB002": {"four": intent(f"{RED}.front.cidr", "10.48.1.0/30")},
+    "SUB003": {
+        "last host": intent(f"{RED}.front.first", {"gpu": 254}),
+        "DHCP": intent(f"{BLUE}.front.cidr", "10.48.2.0/28"),
+        "slice": intent("servers.gpu.planned", 1000),
+    },
+    "SUB004": {
+        "own place": chain(
+            intent(f"{SERVICES}.core.servers", ["control", "gpu"]), intent(f"{SERVICES}.core.first", {"control": 18})
+        ),
+        "behind the pool": intent(f"{SERVICES}.core.pool", {"first": "10.48.0.19", "last": "10.48.0.30"}),
+    },
+    "SUB005": {"whole": intent(f"{BLUE}.front.pool", {"first": "10.48.2.2", "last": "10.48.2.254"})},
+    "SUB006": {"static": chain(intent(f"{BLUE}.front.addressing", "static"), intent(f"{BLUE}.front.dhcp_servers", []))},
+    "SUB007": {
+        "inside": chain(intent(f"{BLUE}.front.dhcp_servers", ["192.168.0.10"]), intent(f"{BLUE}.front.visible", False)),
+    },
+    "SUB008": {"beside": intent(f"{RED}.front.cidr", "192.168.16.0/24")},
+    "SUB009": {
+        "not attached": intent(f"{RED}.train.cidr", "10.65.0.0/20"),
+        "business' own": intent(f"{RED}.train.cidr", "10.68.0.0/20"),
+    },
+    "SUB010": {"shared space": intent(f"{RED}.train.cidr", "100.64.0.0/20")},
+    "VRF001": {
+        "fifteen": _tenant("red", vrf="perception-trai"),
+        "not on the border": chain(_tenant("services", vrf="everybody"), _other_border_nos(vrf_name_length=8)),
+    },
+    "VRF002": {"prefix": chain(_tenant("red", vrf="default"), platform(vrf_prefix="Vrf")), "alike": _tenant("red", vrf="vlan")},
+    "VRF003": {"other case": _tenant("blue", vrf="Red")},
+    "VRF004": {
+        "both hidden": chain(
+            ALONE,
+            *(subnets(name, "front", visible=False) for name in ("red", "blue")),
+            subnets("blue", "front", prefix="10.48.1.0/24"),
+        ),
+    },
+    "VRF005": {
+        "hidden": chain(
+            _tenant("red", peers=()), subnets("blue", "front", prefix="10.48.1.0/24"), subnets("red", "front", visible=False)
+        ),
+        "not used": chain(_tenant("red", uses=()), _tenant("red", peers=()), subnets("red", "front", prefix="10.48.0.0/24")),
+    },
+    "VRF006": {
+        "translated": chain(subnets("red", "front", prefix="10.48.2.0/24")),
+        "not announced": chain(_tenant("red", nat=()), subnets("red", "front", prefix="10.48.2.0/25")),
+        "by another": chain(
+            _tenant("red", nat=()), _tenant("blue", egress=("depots",)), subnets("red", "front", prefix="10.48.2.0/24")
+        ),
+    },
+    "VRF007": {"that one meets both": chain(subnets("blue", "front", prefix="10.48.0.128/25"))},
+    "BRD001": {"nobody leaves": chain(_tenant("red", egress=()), _tenant("blue", egress=()), _no_border)},
+    "BRD002": {"empty": _peer("internet", accept=())},
+    "BRD003": {"up to /24": _peer("internet", accept=(Filter("0.0.0.0/0", 24),))},
+    "BRD004": {"one": _peer("internet", tenants=("red",))},
+    "BRD005": {"one border leaf": lambda design: plan(switches=design.plan.switches[:-1])(_lone_link(design))},
+    "BRD006": {
+        "shorter": _peer("depots", accept=(Filter("10.0.0.0/8"),)),
+        "default": _peer("depots", accept=DEFAULT_ROUTE),
+        "not met": _peer("internet", accept=(Filter("172.20.0.0/16", 32),)),
+    },
+    "BRD007": {"above": _peer("internet", asn=4_200_009_000)},
+    "BRD008": {"beside": _tenant("blue", nat=(Nat("internet", "100.65.0.8/29"),))},
+    "BRD009": {
+        "halves": _peer("internet", announce=(Filter("100.65.0.0/29", 30),)),
+        "one border leaf": chain(networks("business", borders=1), _peer("internet", announce=(Filter("100.65.0.0/29"),))),
+    },
+    "BRD010": {
+        "two": _tenant("red", nat=(Nat("internet", "100.65.0.0/31"),)),
+        "one border leaf": chain(networks("business", borders=1), _tenant("red", nat=(Nat("internet", "100.65.0.1/32"),))),
+    },
+    "BRD011": {"translated": _tenant("blue", nat=(Nat("internet", "100.65.0.8/29"), Nat("depots", "100.65.0.16/29")))},
+    "BND001": {
+        "that release": intent("networks.business.release", "1.5"),
+        "MLAG": networks("business", homing="mlag"),
+        "single": chain(networks("business", homing="single"), platform(lacks=("mlag", "evpn_multihoming"), since={})),
+    },
+    "BND002": {
+        "all alike": chain(_fewer_ports("control"), _fewer_ports("gpu")),
+        "one leaf": chain(_fewer_ports("control"), networks("business", leafs_per_unit=1)),
+    },
+    "BND003": {"other server": ports("servers", "gpu-001", "b", speed_gbps=200)},
+    "BND004": {"MLAG": lambda design: overlays("business-leaf", bonds=_bare(design))(design)},
+    "NET022": {
+        "just fits": networks("business", host_mtu_bytes=9050),
+        "no EVPN": chain(networks("compute", evpn=False), networks("compute", mtu_bytes=9000)),
+        "above the switches": networks("business", host_mtu_bytes=9101),
+    },
+    "NOS007": {"no EVPN": chain(*(networks(n, evpn=False) for n in ("compute", "business")), platform(lacks=("vxlan_evpn",)))},
+    "NOS008": {"no translation": chain(_tenant("red", nat=()), platform(lacks=("nat",)))},
+    "RED002": {"border beside a leaf": items("switches", "business-border-02", rack="N03")},
+    "RED003": {"border leafs": items("switches", "business-border", rack="N03")},
+}
+
+
+def _bare(design):
+    """Return the bonds of a business leaf without Ethernet segments."""
+    return tuple(replace(bond, esi="") for bond in design.switches["business-leaf-01"].overlay.bonds)
