@@ -79,7 +79,9 @@ def test_ports_without_a_guid_stand_in_comments(conf):
 @contextmanager
 def simulated(folder):
     """Run a simulated fabric of one switch with all servers on it; yield how programs reach it."""
-    missing = [name for name in PROGRAMS if shutil.which(name) is None] + ([] if SIMULATED.exists() else [SIMULATED.name])
+    path = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
+    missing = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
+    missing += [] if SIMULATED.exists() else [SIMULATED.name]
     if missing:
         why = f"{', '.join(missing)} missing: install opensm ibsim-utils libumad2sim0 infiniband-diags"
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_OPENSM") else pytest.skip)(why)
@@ -88,7 +90,7 @@ def simulated(folder):
     adapters = [f'Hca 1 "{name}"\n[1] "sw"[{n}]\n' for n, name in enumerate(hosts, 1)]
     (folder / "net").write_text("\n".join([f'Switch {len(hosts)} "sw"', *links, "", *adapters]), "utf-8")
     # A name of its own for the sockets: they are abstract, so parallel tests would meet.
-    env = {**os.environ, "IBSIM_SOCKNAME": f"sim{os.getpid()}"}
+    env = {**os.environ, "PATH": path, "IBSIM_SOCKNAME": f"sim{os.getpid()}"}
     env |= {"SIM_HOST": "ufm-001", "OSM_TMP_DIR": str(folder), "OSM_CACHE_DIR": str(folder)}
     inside = {**env, "LD_PRELOAD": str(SIMULATED)}
 
