@@ -13,7 +13,7 @@ from cluster_model.cli.common import inspect_cluster
 from cluster_model.render.tree import render_tree
 
 HERE = Path(__file__).parent / "rendered"
-EXAMPLES = ("lab", "superpod-h100", "superpod-roce")
+EXAMPLES = ("driving", "lab", "superpod-h100", "superpod-roce")
 DEVICES = (
     "compute-leaf-u01-01",
     "compute-spine-01",
