@@ -1,0 +1,81 @@
+"""Plans whose switches run Arista EOS: the example clusters with `nos: eos`, on Arista's models where one fits."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import yaml
+
+from cluster_model.catalogue.load import Catalogue, load_catalogue
+from cluster_model.intent.cluster import Cluster
+from cluster_model.paths import TEMPLATES
+from cluster_model.plan.build import build_plan
+from cluster_model.plan.model import Plan, Switch
+from cluster_model.render.switch import render_switches
+
+ROOT = TEMPLATES.parent
+CLUSTERS = ("lab", "superpod-roce", "driving", "mlag")
+"""`driving` has Ethernet segments and a border without source NAT, which EOS does not have per VRF; `mlag` is the same with MLAG
+pairs, a subnet that goes untagged, numbered links and compute isolated by VRF."""
+
+
+@cache
+def catalogue() -> Catalogue:
+    return load_catalogue()[0]
+
+
+@cache
+def intent(name: str) -> dict[str, Any]:
+    base = "driving" if name == "mlag" else name
+    data: dict[str, Any] = yaml.safe_load((ROOT / "inventory" / base / "cluster.yml").read_text("utf-8"))
+    for network in data["networks"].values():
+        network["nos"] = "eos"
+    if name == "lab":
+        data["site"]["snmp_managers"] = ["10.255.0.61", "10.255.0.62"]
+        data["lossless"] = {
+            "priority": 4,
+            "data_dscp": 34,
+            "watchdog": {"detect_ms": 100, "restore_ms": 300, "action": "forward"},
+        }
+    else:
+        data["networks"]["compute"]["leaf"] = "arista/dcs-7060x6-64pe"
+    if base == "driving":
+        business = data["networks"]["business"]
+        business["leaf"] = "arista/dcs-7050cx3-32s"
+        del business["border"]["leaf"], business["border"]["nos"]
+        business["border"]["peers"]["internet"]["announce"] = [{"prefix": "10.48.0.0/16", "up_to": 24}]
+        for tenant in data["tenants"].values():
+            tenant.pop("nat", None)
+    if name == "mlag":
+        data["networks"]["business"] |= {"homing": "mlag", "underlay": "numbered"}
+        data["networks"]["compute"]["isolation"] = "vrf"
+        data["tenants"]["perception"]["subnets"]["front"]["untagged"] = True
+        data["tenants"]["intake"]["subnets"]["line"]["untagged"] = True
+    return data
+
+
+@cache
+def plan(name: str) -> Plan:
+    planned, findings = build_plan(Cluster.model_validate(intent(name)), catalogue())
+    assert planned is not None, findings
+    return planned
+
+
+@cache
+def files(name: str) -> dict[str, str]:
+    return dict(render_switches(plan(name), catalogue()))
+
+
+def config(name: str, switch: str) -> str:
+    return files(name)[f"switches/{switch}/startup.cfg"]
+
+
+def samples(name: str) -> list[Switch]:
+    """Return one switch of each kind that a plan has: network, role, and what its overlay consists of."""
+    kinds: dict[tuple[object, ...], Switch] = {}
+    for switch in plan(name).switches:
+        overlay = switch.overlay
+        shape = (bool(overlay.vlans), bool(overlay.bonds), any(vrf.imports for vrf in overlay.vrfs)) if overlay else ()
+        kinds.setdefault((switch.network, switch.role, *shape, bool(switch.upstreams)), switch)
+    return list(kinds.values())
