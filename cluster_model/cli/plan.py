@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MAX_TENANTS = 60
 """Tenants that are listed before the rest is counted."""
+MAX_USERS = 6
+"""Tenants of a border peer that are named; `gpuyard show` names all."""
 WRAP = 32
 """Width that lists in a cell are wrapped to."""
 
@@ -157,7 +159,8 @@ def _rows_of_peer(peer: BorderPeer, links: int) -> Iterator[tuple[str, ...]]:
     from cluster_model.plan.wording import word_filters
 
     head = (peer.name, str(peer.asn), f"{links:,}", f"{peer.max_routes:,} routes")
-    yield from _stack(head, word_filters(peer.accept), word_filters(peer.announce), _wrap(peer.tenants, 24))
+    users = _wrap(peer.tenants, 24) if len(peer.tenants) <= MAX_USERS else [f"{len(peer.tenants):,} tenants"]
+    yield from _stack(head, word_filters(peer.accept), word_filters(peer.announce), users)
 
 
 def _stack(head: tuple[str, ...], *lists: Sequence[str | tuple[str, ...]]) -> Iterator[tuple[str, ...]]:

@@ -89,6 +89,23 @@ def test_plan_fits_a_terminal(printed):
     assert max(len(line) for line in printed.splitlines()) <= 120
 
 
+def test_fifty_tenants_fit_a_terminal_too(tmp_path):
+    rows = [
+        f"  t{n:02d}: {{id: {n}, subnets: {{front: {{id: 1, cidr: 10.50.{n}.0/24, servers: [control]}}}}, uses: [services], "
+        "egress: [vehicles]}\n"
+        for n in range(20, 90)
+    ]
+    text = (DRIVING / "cluster.yml").read_text("utf-8")
+    (tmp_path / "cluster.yml").write_text(text.replace("\nceph:", f"{''.join(rows)}\nceph:"), "utf-8")
+    for facts in DRIVING.glob("*.csv"):
+        (tmp_path / facts.name).write_bytes(facts.read_bytes())
+    lines = CliRunner().invoke(plan_command, [str(tmp_path)]).stdout.splitlines()
+    assert max(len(line) for line in lines) <= 120
+    assert sum(line.startswith("t") and "services, vehicles" in line for line in lines) == 60 - 5
+    assert "  and 15 more tenants" in lines
+    assert any(line.startswith("vehicles") and line.endswith("71 tenants") for line in lines)
+
+
 def test_lists_are_wrapped_between_words():
     lines = _wrap([f"tenant-{number:02d}" for number in range(50)])
     assert max(map(len, lines)) <= 33
