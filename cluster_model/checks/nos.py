@@ -274,7 +274,7 @@ class NatFeature(Rule):
             if platform is not None and _missing(platform, "nat"):
                 yield self.finding(
                     where,
-                    f"{list_names(translated)} leave translated, and {platform.name} on the border leafs has no nat",
+                    f"{platform.name} on the border leafs has no nat, which is asked for by {list_names(translated)}",
                     "a NOS with nat, such as frr",
                     nos,
                     "set leaf and nos of networks.business.border to one that has it, or take nat away",

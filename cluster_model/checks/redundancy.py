@@ -72,17 +72,18 @@ class LeafPairInOneRack(Rule):
         for switch in design.plan.switches:
             if switch.is_edge and switch.network != "oob":
                 pairs[switch.network, switch.plane, switch.unit, switch.rails].append(switch)
-        together: dict[str, list[str]] = defaultdict(list)
+        together: dict[tuple[str, str], list[str]] = defaultdict(list)
         for (network, *_), leafs in pairs.items():
             if len(leafs) > 1 and len({leaf.rack for leaf in leafs}) == 1:
-                together[network].append(f"{leafs[0].name} and {leafs[1].name} in {leafs[0].rack}")
-        for network, found in together.items():
+                together[network, leafs[0].role].append(f"{leafs[0].name} and {leafs[1].name} in {leafs[0].rack}")
+        for (network, role), found in together.items():
+            border = role == "border"
             yield self.finding(
-                f"networks.{network}.racks",
-                f"{count_things(len(found), 'set')} of {network} leafs that back each other up share a rack",
+                f"networks.{network}.border.racks" if border else f"networks.{network}.racks",
+                f"{count_things(len(found), 'set')} of {network} {'border ' * border}leafs that back each other up share a rack",
                 "different racks",
                 list_names(found, 2),
-                "give the network a rack group with more racks",
+                f"give the {'border' if border else 'network'} a rack group with more racks",
             )
 
 

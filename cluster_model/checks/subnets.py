@@ -208,10 +208,10 @@ class StaticTwice(Rule):
                         met[other].append((address, seat))
                 for other, hits in met.items():
                     address, seat = hits[0]
-                    servers = f"{count_things(len(hits), 'server')} of {group} {'has' if len(hits) == 1 else 'have'}"
+                    shares = "shares an address" if len(hits) == 1 else "share addresses"
                     yield self.finding(
                         _first_path(name, key, subnet, group),
-                        f"{servers} addresses of {other} in {name}'s {key}",
+                        f"{count_things(len(hits), 'server')} of {group} {shares} with {other} in {name}'s {key}",
                         "an address of its own for each",
                         f"{IPv4Address(address)} for {name_server(seat)}",
                         _find_first(subnet, groups, group),

@@ -107,7 +107,10 @@ class VniReused(Rule):
     id, title = "TEN002", "VNI used twice"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
+        one_vlan = {frozenset((one.owner, two.owner)) for one, two in _find_reused(_list_numbers(design, "vlan"))}
         for wrong, other in _find_reused(_list_numbers(design, "vni")):
+            if frozenset((wrong.owner, other.owner)) in one_vlan and not wrong.by_hand:
+                continue  # it follows from the VLAN, which TEN001 finds
             yield self.finding(
                 wrong.where,
                 f"VNI {wrong.value} of {wrong.owner} is that of {other.owner} already",
@@ -152,16 +155,16 @@ class RouteTargetReused(Rule):
         for (network, target), vnis in targets.items():
             if len(vnis) > 1:
                 yield self._report(network, f"route target {target} stands for VNIs {list_names(map(str, sorted(vnis)))}")
-        owners: dict[tuple[str, str], list[str]] = defaultdict(list)
+        owners: dict[tuple[str, str], dict[tuple[str, int], str]] = defaultdict(dict)
         for switch in design.plan.switches:
             if switch.overlay is not None:
-                used = [(vlan.rd, vlan.name) for vlan in switch.overlay.vlans]
-                used += [(vrf.rd, vrf.name) for vrf in switch.overlay.vrfs if vrf.rd]
-                for rd, name in used:
-                    owners[switch.network, rd].append(f"{name} on {switch.name}")
+                used = [(vlan.rd, vlan.vlan, vlan.name) for vlan in switch.overlay.vlans]
+                used += [(vrf.rd, vrf.vlan, vrf.name) for vrf in switch.overlay.vrfs if vrf.rd]
+                for rd, number, name in used:  # two with one VLAN are TEN001's
+                    owners[switch.network, rd].setdefault((switch.name, number), f"{name} on {switch.name}")
         for (network, rd), names in owners.items():
             if len(names) > 1:
-                yield self._report(network, f"route distinguisher {rd} belongs to {list_names(names, 3)}")
+                yield self._report(network, f"route distinguisher {rd} belongs to {list_names(names.values(), 3)}")
 
     def _report(self, network: str, summary: str) -> Diagnostic:
         return self.finding(f"networks.{network}", summary, "one each", "", "report this with your cluster.yml")

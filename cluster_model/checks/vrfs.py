@@ -140,7 +140,9 @@ class VrfNameTwice(Rule):
                     f"the VRFs of {first} and {what} are both called {holder.vrf}",
                     "a name of its own",
                     holder.vrf,
-                    "set vrf of one tenant to another name" if isinstance(holder, Tenant) else "rename the peer",
+                    "set vrf of one tenant to another name"
+                    if isinstance(holder, Tenant)
+                    else "rename the peer, or set vrf of the tenant",
                 )
 
 

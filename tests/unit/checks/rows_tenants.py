@@ -157,11 +157,11 @@ FIRES = {
         ),
     },
     "SUB004": {
-        "gateway": (intent(f"{RED}.front.gateway", "10.48.1.16"), "1 server of gpu has addresses of the gateway"),
-        "other group": (intent(f"{SERVICES}.core.servers", ["control", "gpu"]), "2 servers of control have addresses of gpu"),
+        "gateway": (intent(f"{RED}.front.gateway", "10.48.1.16"), "1 server of gpu shares an address with the gateway"),
+        "other group": (intent(f"{SERVICES}.core.servers", ["control", "gpu"]), "2 servers of control share addresses with gpu"),
         "pool": (
             intent(f"{SERVICES}.core.pool", {"first": "10.48.0.17", "last": "10.48.0.30"}),
-            "2 servers of control have addresses of the pool",
+            "2 servers of control share addresses with the pool",
         ),
     },
     "SUB005": {
@@ -289,6 +289,7 @@ FIRES = {
             "above what test/single carries",
         ),
     },
+    "ADR002": {"business": (networks("business", pool="10.65.128.0/17"), "the pools of storage and business overlap")},
     "NOS003": {"border": (_other_border_nos(features=_lacks("bgp_unnumbered")), "EdgeOS has no bgp_unnumbered")},
     "NOS006": {"border": (_other_border_nos(rendered=False), "for EdgeOS: the business border leafs are yours")},
     "NOS007": {
@@ -296,12 +297,12 @@ FIRES = {
         "border": (_other_border_nos(features=_lacks("vxlan_evpn")), "business is built on EVPN, and EdgeOS"),
     },
     "NOS008": {
-        "all": (platform(lacks=("nat",)), "red leave translated, and TestOS on the border leafs has no nat"),
+        "all": (platform(lacks=("nat",)), "TestOS on the border leafs has no nat, which is asked for by red"),
         "border": (_other_border_nos(features=_lacks("nat")), "EdgeOS on the border leafs"),
     },
     "RED002": {
         "business": (items("switches", "business-leaf-02", rack="N01"), "1 set of business leafs"),
-        "border": (items("switches", "business-border-02", rack="N01"), "1 set of business leafs"),
+        "border": (items("switches", "business-border-02", rack="N01"), "1 set of business border leafs"),
     },
     "RED007": {
         "business": (ports("servers", "gpu-001", "b", peer="business-leaf-01"), "1 server of gpu with all business ports")
