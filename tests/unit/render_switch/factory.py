@@ -15,9 +15,11 @@ from cluster_model.plan.model import Plan, Switch
 from cluster_model.render.switch import render_switches
 
 ROOT = Path(__file__).resolve().parents[3]
-CLUSTERS = ("lab", "superpod-roce", "turned", "tall")
+CLUSTERS = ("lab", "superpod-roce", "turned", "tall", "driving", "driving-frr", "driving-sonic")
 """`turned` is the lab with numbered links on SONiC and unnumbered ones on FRR, SNMP on, and other lossless choices; `tall` has
-three tiers, and SONiC on storage."""
+three tiers, and SONiC on storage. `driving` has tenants: on SONiC leafs with MLAG and an FRR border; all on FRR in `driving-frr`,
+with Ethernet segments; all on SONiC in `driving-sonic`, in a release that has them, so without NAT on its border."""
+EXAMPLES = ("superpod-roce", "driving")
 
 
 @cache
@@ -27,7 +29,8 @@ def catalogue() -> Catalogue:
 
 @cache
 def plan(name: str) -> Plan:
-    data = yaml.safe_load((ROOT / "inventory" / (name if name == "superpod-roce" else "lab") / "cluster.yml").read_text("utf-8"))
+    example = "driving" if name.startswith("driving") else name if name in EXAMPLES else "lab"
+    data = yaml.safe_load((ROOT / "inventory" / example / "cluster.yml").read_text("utf-8"))
     if name == "turned":
         data["site"]["snmp_managers"] = ["10.255.0.61", "10.255.0.62"]
         data["networks"]["compute"]["underlay"] = "numbered"
@@ -36,6 +39,15 @@ def plan(name: str) -> Plan:
     if name == "tall":
         data["networks"]["compute"] |= {"tiers": 3, "switches": {"spine": 2, "core": 2}}
         data["networks"]["storage"] |= {"leaf": "nvidia/sn4700", "nos": "sonic"}
+    business = data["networks"].get("business", {})
+    if name == "driving-frr":
+        business |= {"leaf": "generic/linux-32x100g", "nos": "frr"}
+        data["networks"]["compute"]["isolation"] = "vrf"
+    if name == "driving-sonic":
+        business |= {"release": "202611"}
+        business["border"] = {"peers": business["border"]["peers"]}
+        for tenant in data["tenants"].values():
+            tenant.pop("nat", None)
     planned, findings = build_plan(Cluster.model_validate(data), catalogue())
     assert planned is not None, findings
     return planned
