@@ -23,6 +23,11 @@ def draw_superpod():
     return render_tree(opened.plan, opened.catalogue, only={"diagrams"})["diagrams/rails.svg"].decode()
 
 
+def draw_driving():
+    opened = inspect_cluster(Path("inventory/driving"))
+    return render_tree(opened.plan, opened.catalogue, only={"diagrams"})["diagrams/tenants.svg"].decode()
+
+
 @pytest.mark.parametrize(
     ("page", "write"),
     [
@@ -30,6 +35,7 @@ def draw_superpod():
         ("docs/intent.md", lambda: run_schema("--markdown")),
         ("docs/rules.md", render_page),
         ("docs/images/superpod-roce.svg", draw_superpod),
+        ("docs/images/driving-tenants.svg", draw_driving),
     ],
 )
 def test_page_is_fresh(page, write):
