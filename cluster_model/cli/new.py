@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,10 @@ STORAGE_SERVER, CONTROL_SERVER, FABRIC_MANAGER, STORAGE_LEAF = (
     "nvidia/ufm-3.1",
     "nvidia/sn4700",
 )
+BUSINESS_LEAF = "nvidia/sn3700c"
+TENANT_POOL = IPv4Network("10.0.0.0/10")
+"""Where subnets of tenants are cut from; the pools of the networks lie behind it."""
+FIRST_PLACE = 16  # the intent's default place of a group's first server in a subnet
 OOB_SPINES = ((32, "nvidia/sn3700c"), (128, "nvidia/sn4700"), (512, "nvidia/sn5600"))
 """Aggregation switches by the 100 Gb/s links they can take, smallest first."""
 OOB_POOLS = ((300, "10.120.0.0/14"), (1300, "10.112.0.0/12"), (5800, "10.192.0.0/10"))
@@ -47,6 +52,9 @@ _LETTERS = [*_ALPHABET, *(a + b for a in _ALPHABET for b in _ALPHABET if f"{a}{b
 @click.option("--oob-leaf", default="nvidia/sn2201", show_default=True, metavar="MODEL", help="Out-of-band leaf.")
 @click.option("--nos", default="sonic", show_default=True, help="Network operating system of the Ethernet switches.")
 @click.option("--storage", type=click.IntRange(0, 10_000), default=0, show_default=True, help="Storage servers.")
+@click.option(
+    "--tenants", type=click.IntRange(0, 250), default=0, show_default=True, help="Tenants, with equal parts of the GPU servers."
+)
 @click.option("--unit", type=click.IntRange(1, 4096), help="Servers per scalable unit.")
 @click.option("--per-rack", type=click.IntRange(1, 60), default=4, show_default=True, help="GPU servers per rack.")
 @click.option("--force", is_flag=True, help="Overwrite a file that is there.")
@@ -151,7 +159,30 @@ def choose_values(name: str, wanted: dict[str, Any], catalogue: Catalogue) -> di
         values["ceph"] = {"hosts": "storage", "pools": {"datasets": {"replicas": 3}}}
     if has_managers:
         servers["fabric-manager"] = {"id": 4, "model": FABRIC_MANAGER, "count": 2, "racks": "network", "manages": "compute"}
+    if wanted["tenants"]:
+        values["networks"]["business"] = {"leaf": BUSINESS_LEAF, "nos": wanted["nos"], "pool": "10.144.0.0/14"}
+        values["tenants"] = _share_servers(wanted["tenants"], count, server.gpus.count)
     return values
+
+
+def _share_servers(tenants: int, count: int, gpus: int) -> dict[str, Any]:
+    """Return tenants with equal parts of `count` servers of `gpus` GPUs, each with a subnet that has room for all of them."""
+    if tenants > count:
+        raise click.UsageError(f"--tenants: {tenants} tenants want a server each, and there are {count}")
+    bits = max(8, (count + FIRST_PLACE + 1).bit_length())  # of a host address: a server's place is its number
+    if tenants << bits > TENANT_POOL.num_addresses:
+        raise click.UsageError(f"--tenants: {tenants} subnets of /{32 - bits} are more than {TENANT_POOL} holds")
+    subnets = TENANT_POOL.subnets(new_prefix=32 - bits)
+    found = {}
+    for index in range(tenants):
+        first, last = index * count // tenants + 1, (index + 1) * count // tenants
+        found[f"tenant-{index + 1:02d}"] = {
+            "id": index + 1,
+            "servers": [f"gpu-{first:03d}..gpu-{last:03d}"],
+            "gpus": (last - first + 1) * gpus,
+            "subnets": {"front": {"id": 1, "cidr": str(next(subnets))}},
+        }
+    return found
 
 
 def _choose_leaf(wanted: dict[str, Any], catalogue: Catalogue) -> str:

@@ -97,6 +97,8 @@ EXAMPLES: dict[str, Any] = {
     "racks.exceptions": {"A01": {"reason": "a pillar stands here", "blocked": True}},
 }
 """What an unset key shows where it has no default that says enough."""
+_STAND_INS = {"tenants": "vision", "subnets": "front"}
+"""Names in EXAMPLES that stand for any name below these keys."""
 
 
 def write_template(name: str, values: dict[str, Any]) -> str:
@@ -144,7 +146,8 @@ def _write_unset(key: str, path: tuple[str, ...], prop: dict[str, Any], depth: i
     """Return a key that is not set, as a comment: its default, or an example."""
     pad, example = "  " * depth, prop.get("default")
     if _is_empty(example):
-        example = EXAMPLES[".".join(path[-2:])] if ".".join(path[-2:]) in EXAMPLES else EXAMPLES[key]
+        stand_in = _STAND_INS.get(path[-3] if len(path) > 2 else "", path[-2] if len(path) > 1 else "")
+        example = EXAMPLES[f"{stand_in}.{key}"] if f"{stand_in}.{key}" in EXAMPLES else EXAMPLES[key]
     if isinstance(example, dict) and _has_keys(path, example):
         return [f"{pad}#{key}:", *(f"{pad}#{row}" for row in _write_mapping(path, example, 1, seen) if row)]
     return [f"{pad}#{key}: {_dump(example)}"]

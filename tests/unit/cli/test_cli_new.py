@@ -31,6 +31,9 @@ def test_result_validates(technology, gpus, tmp_path, capsys):
         ["--server", "generic/4u-8l40s", "--gpus", "64"],
         ["--server", "nvidia/dgx-a100", "--technology", "infiniband", "--gpus", "160"],
         ["--server", "nvidia/dgx-b300", "--technology", "infiniband", "--gpus", "576", "--storage", "3"],
+        ["--tenants", "5", "--gpus", "256", "--storage", "6"],
+        ["--tenants", "3", "--gpus", "1024", "--technology", "infiniband"],
+        ["--tenants", "20", "--gpus", "4096"],
         ["--spine", "nvidia/sn5600", "--leaf", "nvidia/sn5600", "--gpus", "64", "--server", "nvidia/dgx-h200"],
     ],
 )
@@ -126,3 +129,18 @@ def test_wrong_options_write_nothing(arguments, words, tmp_path, capsys):
     assert run(["new", *arguments, "-o", str(tmp_path)]) == 2
     assert words in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_tenants_share_all_servers_and_no_address(tmp_path):
+    assert run(["new", "lab", "--gpus", "264", "--tenants", "5", "-o", str(tmp_path)]) == 0
+    data = yaml.safe_load((tmp_path / "lab" / "cluster.yml").read_text("utf-8"))
+    slices = [tenant["servers"][0].split("..") for tenant in data["tenants"].values()]
+    numbers = [n for first, last in slices for n in range(int(first[4:]), int(last[4:]) + 1)]
+    assert numbers == list(range(1, 34))
+    assert sum(tenant["gpus"] for tenant in data["tenants"].values()) == 264
+    assert len({tenant["subnets"]["front"]["cidr"] for tenant in data["tenants"].values()}) == 5
+
+
+def test_more_tenants_than_servers(tmp_path, capsys):
+    assert run(["new", "lab", "--gpus", "64", "--tenants", "9", "-o", str(tmp_path)]) == 2
+    assert "9 tenants want a server each, and there are 8" in capsys.readouterr().err
