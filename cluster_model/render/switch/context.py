@@ -69,6 +69,15 @@ class Scene:
             lengths[cable.a, cable.a_port] = lengths[cable.b, cable.b_port] = length_m
         return lengths
 
+    @cached_property
+    def _tunnels(self) -> dict[tuple[str, int, str], tuple[str, ...]]:
+        """Tunnel addresses of the other leafs in (network, unit), beside each leaf's own."""
+        units: dict[tuple[str, int], list[str]] = {}
+        for switch in self.plan.switches:
+            if switch.role == "leaf" and switch.overlay is not None:
+                units.setdefault((switch.network, switch.unit), []).append(switch.overlay.vtep)
+        return {(*unit, own): tuple(vtep for vtep in vteps if vtep != own) for unit, vteps in units.items() for own in vteps}
+
     def shared_row(self, name: str, make: Callable[[Scene, str], Row]) -> Row:
         """Return the row that describes a switch to its neighbours, made once."""
         if name not in self._rows:
@@ -78,6 +87,12 @@ class Scene:
     def network_of(self, switch: Switch) -> Network:
         """Return the network that a switch belongs to."""
         return self._networks[switch.network]
+
+    def list_segment_peers(self, switch: Switch) -> tuple[str, ...]:
+        """Return the tunnel addresses of the other leafs that share Ethernet segments with a switch."""
+        if switch.overlay is None or not any(bond.esi for bond in switch.overlay.bonds):
+            return ()
+        return self._tunnels[switch.network, switch.unit, switch.overlay.vtep]
 
     def describe(self, switch: Switch) -> dict[str, Any]:
         """Return the template context of one switch."""
@@ -98,6 +113,7 @@ class Scene:
             "services": self.services,
             "overlay": switch.overlay,
             "tunnel_mtu_bytes": switch.mtu_bytes - VXLAN_OVERHEAD_BYTES,
+            "segment_peers": self.list_segment_peers(switch),
             "relays": tuple(
                 Relay(vlan.id, vlan.address.partition("/")[0], server) for vlan in switch.vlans for server in vlan.dhcp_servers
             ),

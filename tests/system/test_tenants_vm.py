@@ -1,0 +1,191 @@
+"""Tenants as rendered, booted for real: FRR's daemons, ifupdown2 and the kernel of Debian 12, in one run of a small machine.
+
+tests/vm/cluster.yml is the fabric. One run feeds all tests; each looks at what it recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster_model.catalogue.load import load_catalogue
+from cluster_model.intent.cluster import Cluster
+from cluster_model.plan.build import build_plan
+from cluster_model.plan.model import Plan
+from cluster_model.render.switch import render_switches
+from tests.vm.job import Outside, make_job
+from tests.vm.machine import HERE, run_job
+
+pytestmark = [pytest.mark.slow, pytest.mark.frr]
+
+WEB = "192.0.2.80"  # beyond the internet's router
+DEPOT = "10.200.1.1"  # beyond the vehicles' router
+INSIDE = "192.168.0.16"  # of alpha-001 (red), of blue-001 and of green-001
+OUTSIDE = {
+    "internet": Outside(("0.0.0.0/0", "5.5.0.0/16", "10.48.0.0/16"), (f"{WEB}/32",)),
+    "vehicles": Outside(("10.200.1.0/24", "10.200.2.128/25", "172.20.0.0/16", "0.0.0.0/0"), (f"{DEPOT}/32",)),
+}
+BORDERS = ("business-border-01", "business-border-02")
+PAIR = ("business-leaf-u01-01", "business-leaf-u01-02")
+
+
+def ping(name: str, node: str, to: str, **options: Any) -> dict[str, Any]:
+    return {"name": name, "do": "ping", "node": node, "to": to, **options}
+
+
+def show(name: str, node: str, command: str) -> dict[str, Any]:
+    return {"name": name, "do": "vtysh", "node": node, "command": command}
+
+
+def ask(name: str, node: str, **options: Any) -> dict[str, Any]:
+    return {"name": name, "do": "ask", "node": node, "to": WEB, **options}
+
+
+STEPS = [
+    # Nobody has spoken yet. What is asked first is asked of a silent host, by one of another subnet.
+    ping("silent host", "tools-001", "10.48.1.17", within_s=90),
+    *(
+        ping(f"gateway of {node}", node, to, within_s=60, count=4)
+        for node, to in (("alpha-001", "10.48.1.1"), ("green-001", "192.168.0.1"))
+    ),
+    *(
+        ping(name, node, to, within_s=60, count=4)
+        for name, node, to in (
+            ("own machine", "omega-001", INSIDE),
+            ("services for red", "alpha-001", "10.48.0.16"),
+            ("services for red from afar", "omega-001", "10.48.0.16"),
+            ("services for intake", "gate-001", "10.48.0.16"),
+            ("peering", "omega-001", "10.48.2.16"),
+            ("peering back", "blue-001", "10.48.1.17"),
+            ("depot", "gate-001", DEPOT),
+        )
+    ),
+    {"name": "whose machine", "do": "shell", "node": "omega-001", "command": f"ip -j neigh show {INSIDE}"},
+    {"name": "alpha's MAC", "do": "shell", "node": "alpha-001", "command": "cat /sys/class/net/bond0/address"},
+    ping("address of red only, from blue", "blue-001", "192.168.0.17"),
+    ping("address of red only, from green", "green-001", "192.168.0.17"),
+    ping("services for green", "green-001", "10.48.0.16"),
+    ping("depot for red", "alpha-001", DEPOT),
+    ping("intake for red", "alpha-001", "10.48.16.16"),
+    ask("red outside", "alpha-001", source=INSIDE),
+    ask("blue outside", "blue-001", source=INSIDE),
+    ask("red's other machine outside", "omega-001"),
+    show("heard by internet", "internet", "show bgp ipv4 unicast json"),
+    show("heard by vehicles", "vehicles", "show bgp ipv4 unicast json"),
+    *(show(f"{vrf} on {BORDERS[0]}", BORDERS[0], f"show bgp vrf {vrf} ipv4 unicast json") for vrf in ("internet", "vehicles")),
+    *(show(f"routes of {vrf}", PAIR[0], f"show ip route vrf {vrf} json") for vrf in ("red", "blue", "services")),
+    show("routes of intake", "business-leaf-u02-01", "show ip route vrf intake json"),
+    show("routes of green", "business-leaf-u02-01", "show ip route vrf green json"),
+    {"name": "death of a leaf", "do": "kill", "node": PAIR[0]},
+    ping("gateway over the other leaf", "alpha-001", "10.48.1.1", within_s=60),
+    ping("from afar over the other leaf", "omega-001", "10.48.1.16", within_s=90),
+]
+
+
+@pytest.fixture(scope="session")
+def plan() -> Plan:
+    data = yaml.safe_load((HERE / "cluster.yml").read_text("utf-8"))
+    planned, findings = build_plan(Cluster.model_validate(data), load_catalogue()[0])
+    assert planned is not None, findings
+    return planned
+
+
+@pytest.fixture(scope="session")
+def found(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Boot the fabric once and return what each step found."""
+    share = tmp_path_factory.mktemp("machine")
+    files = dict(render_switches(plan, load_catalogue()[0]))
+    (share / "job.json").write_text(json.dumps(make_job(plan, files, OUTSIDE, STEPS)), "utf-8")
+    report = run_job(share)
+    assert "failed" not in report, report["failed"]
+    print(f"machine: {report['machine_s']} s, of them {report['times']}")
+    result: dict[str, Any] = report["found"]
+    return result
+
+
+def test_a_silent_host_is_reached(found: dict[str, Any]) -> None:
+    assert found["silent host"]["received"] > 0
+
+
+@pytest.mark.parametrize("host", ["alpha-001", "green-001"])
+def test_the_gateway_answers_once(found: dict[str, Any], host: str) -> None:
+    assert found[f"gateway of {host}"] == {"sent": 4, "received": 4, "duplicates": 0}
+
+
+def test_the_same_address_is_the_tenant_s_own_machine(found: dict[str, Any]) -> None:
+    assert found["own machine"]["received"] == 4
+    assert [entry["lladdr"] for entry in json.loads(found["whose machine"])] == [found["alpha's MAC"].strip()]
+
+
+@pytest.mark.parametrize("tenant", ["blue", "green"])
+def test_a_neighbour_s_address_is_nobody_s(found: dict[str, Any], tenant: str) -> None:
+    assert found[f"address of red only, from {tenant}"]["received"] == 0
+
+
+@pytest.mark.parametrize("step", ["services for red", "services for red from afar", "services for intake"])
+def test_shared_services_are_reached_by_who_uses_them(found: dict[str, Any], step: str) -> None:
+    assert found[step]["received"] >= 3
+
+
+def test_shared_services_are_not_reached_by_others(found: dict[str, Any]) -> None:
+    assert found["services for green"]["received"] == 0
+    assert "10.48.0.0/24" not in found["routes of green"]
+
+
+@pytest.mark.parametrize("step", ["peering", "peering back"])
+def test_tenants_that_peer_reach_each_other(found: dict[str, Any], step: str) -> None:
+    assert found[step]["received"] >= 3
+
+
+def test_what_is_not_visible_stays_inside(found: dict[str, Any]) -> None:
+    assert "192.168.0.0/20" not in found["routes of services"]
+    for vrf in ("red", "blue"):
+        routes = [route for route in found[f"routes of {vrf}"]["192.168.0.0/20"] if route.get("selected")]
+        assert [route["protocol"] for route in routes] == ["connected"]
+
+
+def test_the_dedicated_line_is_intake_s_alone(found: dict[str, Any]) -> None:
+    assert found["depot"]["received"] >= 3
+    assert "10.200.1.0/24" in found["routes of intake"]
+    assert found["depot for red"]["received"] == 0
+    assert found["intake for red"]["received"] == 0
+    for vrf in ("red", "blue", "services", "green"):
+        assert not [prefix for prefix in found[f"routes of {vrf}"] if prefix.startswith("10.200.")]
+
+
+def test_only_what_the_filter_names_is_taken(found: dict[str, Any]) -> None:
+    taken = set(found[f"vehicles on {BORDERS[0]}"]["routes"])
+    assert taken == {"10.200.1.0/24", "10.48.16.0/24"}
+    taken = set(found[f"internet on {BORDERS[0]}"]["routes"])
+    assert taken == {"0.0.0.0/0", "203.0.113.0/30", "203.0.113.8/30"}
+    assert "0.0.0.0/0" in found["routes of red"]
+    assert "5.5.0.0/16" not in found["routes of red"]
+
+
+def _heard(table: dict[str, Any]) -> dict[str, list[str]]:
+    """Return AS paths by prefix, of what others announced."""
+    return {
+        prefix: [path["path"] for path in paths if path["path"]] for prefix, paths in table["routes"].items() if paths[0]["path"]
+    }
+
+
+def test_only_what_the_filter_names_is_told(found: dict[str, Any], plan: Plan) -> None:
+    asns = {name: str(plan.switch(name).asn) for name in BORDERS}
+    internet = _heard(found["heard by internet"])
+    halves = {"203.0.113.0/30": 0, "203.0.113.4/30": 1, "203.0.113.8/30": 0, "203.0.113.12/30": 1}
+    assert internet == {prefix: [asns[BORDERS[border]]] for prefix, border in halves.items()}
+    assert _heard(found["heard by vehicles"]) == {"10.48.16.0/24": [asns[BORDERS[0]]]}
+
+
+def test_tenants_leave_with_outside_addresses_of_their_own(found: dict[str, Any]) -> None:
+    for step in ("red outside", "red's other machine outside"):
+        assert found[step] in {f"203.0.113.{last}" for last in range(8)}
+    assert found["blue outside"] in {f"203.0.113.{last}" for last in range(8, 16)}
+
+
+@pytest.mark.parametrize("step", ["gateway over the other leaf", "from afar over the other leaf"])
+def test_a_bonded_host_outlives_a_leaf(found: dict[str, Any], step: str) -> None:
+    assert found[step]["received"] > 0
