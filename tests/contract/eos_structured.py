@@ -183,6 +183,8 @@ def _overlay(overlay: Overlay, switch: Switch, lossless: Lossless | None) -> Con
     config: Config = {"port_channel_interfaces": list(_port_channels(overlay))}
     if overlay.vlans:
         config["ip_virtual_router_mac_address"] = overlay.anycast_mac
+    if any(vlan.dhcp_servers for vlan in overlay.vlans):
+        config["dhcp_relay"] = {"tunnel_requests_disabled": True, "mlag_peerlink_requests_disabled": bool(overlay.mlag)}
     if _tracked(switch):
         config["link_tracking_groups"] = [{"name": "UPLINKS", "recovery_delay": 60}]
     vnis = [{"name": vrf.name, "vni": vrf.vni} for vrf in overlay.vrfs if vrf.kind != "external"]
@@ -261,6 +263,10 @@ def _loopbacks(switch: Switch) -> list[Config]:
     if switch.overlay and switch.overlay.mlag:
         vtep = f"{switch.overlay.vtep}/32"
         rows.append({"name": "Loopback1", "description": "tunnel address of the pair", "ip_address": vtep})
+    for vrf in switch.overlay.vrfs if switch.overlay else ():
+        if vrf.kind == "tenant":
+            own = {"description": vrf.name, "vrf": vrf.name, "ip_address": switch.loopback}
+            rows.append({"name": f"Loopback{100 + vrf.id}", **own})
     return rows
 
 

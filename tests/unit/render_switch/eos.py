@@ -76,6 +76,9 @@ def samples(name: str) -> list[Switch]:
     kinds: dict[tuple[object, ...], Switch] = {}
     for switch in plan(name).switches:
         overlay = switch.overlay
-        shape = (bool(overlay.vlans), bool(overlay.bonds), any(vrf.imports for vrf in overlay.vrfs)) if overlay else ()
+        shape: tuple[object, ...] = ()
+        if overlay:
+            relays = any(vlan.dhcp_servers for vlan in overlay.vlans)
+            shape = (bool(overlay.bonds), relays, any(vrf.imports for vrf in overlay.vrfs))
         kinds.setdefault((switch.network, switch.role, *shape, bool(switch.upstreams)), switch)
     return list(kinds.values())
