@@ -1,5 +1,5 @@
 # ruff: noqa: D102  (what `find` does stands in Rule)
-"""Rules about the way out: border peers, their filters, and address translation. The BRD family."""
+"""Rules about the way out: border peers and their filters. The BRD family; outside.py has its other part."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.plan.meetings import passes, visible_prefixes
-from cluster_model.plan.overlay import BorderPeer, Filter, Tenant
+from cluster_model.plan.overlay import Filter, Tenant
 
 
 class EgressWithoutBorder(Rule):
@@ -275,161 +274,40 @@ class PeerWithOurAsn(Rule):
                 )
 
 
-def _outsides(design: Design) -> list[tuple[Tenant, str, IPv4Network]]:
-    """Return (tenant, border peer, outside prefix) of every translation."""
-    return [(t, nat.peer, IPv4Network(nat.prefix)) for t in design.plan.tenants for nat in t.nat]
-
-
-class NatOverlap(Rule):
-    """Give every tenant outside addresses of its own.
-
-    What it checks:
-        Outside prefixes under `nat` of different tenants, towards whichever peer, share nothing; nor do they with subnets that
-        leave by that peer as they are.
-
-    Why it matters:
-        An answer carries the outside address alone. Where two tenants have it, one gets the other's answers.
-
-    How to fix:
-        Give one of the two another prefix.
-
-    Source:
-        RFC 3022: sessions are told apart by their outside address and port.
-    """
-
-    id, title = "BRD008", "outside addresses of two tenants"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        outsides = _outsides(design)
-        for (one, _, first), (two, peer, second) in combinations(outsides, 2):
-            if one is not two and first.overlaps(second):
-                yield self._report(two, peer, second, f"{one.name}'s {first}")
-        for tenant, peer, outside in outsides:
-            for other in design.plan.tenants:
-                plain = peer in other.egress and all(nat.peer != peer for nat in other.nat)
-                for line in visible_prefixes(other) if plain and other is not tenant else ():
-                    if IPv4Network(line.prefix).overlaps(outside):
-                        yield self._report(tenant, peer, outside, f"{other.name}'s subnet {line.prefix}")
-
-    def _report(self, tenant: Tenant, peer: str, outside: IPv4Network, other: str) -> Diagnostic:
-        return self.finding(
-            f"tenants.{tenant.name}.nat.{peer}",
-            f"outside addresses {outside} of {tenant.name} are also {other}",
-            "a prefix of its own",
-            str(outside),
-            "give one of the two another prefix",
-        )
-
-
-class NatNotAnnounced(Rule):
-    """Announce what tenants leave with.
-
-    What it checks:
-        Each half of an outside prefix under `nat` passes `announce` of its border peer.
-
-    Why it matters:
-        Packets go out and no answer comes back, since nobody out there knows the way.
-
-    How to fix:
-        Add the prefix to `announce`, with `up_to` the length of a half: each border leaf announces its own.
-
-    Source:
-        `announce` filters all that is told to a peer.
-    """
-
-    id, title = "BRD009", "outside addresses that are not announced"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        peers = {peer.name: peer for peer in design.plan.border_peers}
-        for tenant, name, outside in _outsides(design):
-            peer = peers.get(name)
-            if peer is None or peer.announce is None:
-                continue
-            halves = list(outside.subnets()) if _borders(design) > 1 and outside.prefixlen < 32 else [outside]
-            if not all(passes(str(half), peer.announce) for half in halves):
-                yield self.finding(
-                    f"{peer.where}.announce",
-                    f"{outside}, which {tenant.name} leaves with, may not be told to {name}",
-                    f"a line that lets {list_names(map(str, halves))} through",
-                    ", ".join(_say(line) for line in peer.announce) or "an empty list",
-                    f"add {{prefix: {outside}, up_to: {halves[0].prefixlen}}} to announce",
-                )
-
-
-def _say(line: Filter) -> str:
+def say_line(line: Filter) -> str:
+    """Return a line of a prefix list in words."""
     return f"{line.prefix} up to /{line.up_to}" if line.up_to else line.prefix
 
 
-def _borders(design: Design) -> int:
-    network = design.plan.network("business")
-    return network.borders if network is not None else 0
-
-
-class NatTooSmall(Rule):
-    """Give every border leaf an outside address of a tenant.
+class TwoWaysOut(Rule):
+    """Give a tenant one way to each destination.
 
     What it checks:
-        Where there are two border leafs, outside prefixes under `nat` are a /31 or shorter.
+        Of the border peers that one tenant leaves by, no two may send the same prefix, by lines of `accept` that are equal.
 
     Why it matters:
-        Each border leaf translates to a part of its own, so that answers return to where the session is known. One address
-        cannot be parted: the second border leaf would drop the tenant's traffic.
+        Connections are dealt over both peers. With `nat` each side sees another address; a dedicated line that also sends the
+        default route carries half of what was meant for the internet.
 
     How to fix:
-        Take a prefix of two addresses or more.
+        Take the default route from one of the two, or leave by one.
 
     Source:
-        RFC 3022: sessions are told apart by address and port, and a port is known where it was given out.
+        RFC 4271, section 9.1.2.2: equal routes are told apart by chance, or shared by multipath.
     """
 
-    id, title = "BRD010", "outside prefix that cannot be halved"
+    id, severity, title = "BRD012", "warning", "two ways out with the same routes"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for tenant, peer, outside in _outsides(design):
-            if _borders(design) > 1 and outside.prefixlen > 31:
-                yield self.finding(
-                    f"tenants.{tenant.name}.nat.{peer}",
-                    f"{outside} of {tenant.name} cannot be parted over {_borders(design)} border leafs",
-                    "a /31 or shorter",
-                    str(outside),
-                    f"take a prefix of two addresses, such as {outside.supernet(new_prefix=31)}",
-                )
-
-
-class NoWayBack(Rule):
-    """Tell border peers the way back to the tenants that leave by them.
-
-    What it checks:
-        A tenant that leaves by a peer without `nat` has a visible subnet that passes the peer's `announce`.
-
-    Why it matters:
-        Its packets go out, and no answer finds the way back.
-
-    How to fix:
-        Add the subnet to `announce`, make a subnet visible, or translate by `nat`.
-
-    Source:
-        Meetings at the border: the peer's VRF takes the tenant's visible prefixes that may be announced, and nothing else.
-    """
-
-    id, severity, title = "BRD011", "warning", "tenant that leaves and cannot be answered"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        for peer in design.plan.border_peers:
-            for tenant in design.plan.tenants:
-                if peer.name in tenant.egress and peer.announce is not None and not _is_answered(tenant, peer):
-                    shown = [line.prefix for line in visible_prefixes(tenant)]
+        peers = {peer.name: peer for peer in design.plan.border_peers}
+        for tenant in design.plan.tenants:
+            for one, two in combinations([peers[name] for name in tenant.egress if name in peers], 2):
+                both = [line for line in one.accept or () if line in (two.accept or ())]
+                if both:
                     yield self.finding(
                         f"tenants.{tenant.name}.egress",
-                        f"{peer.name} is told no prefix of {tenant.name}, so no answer finds the way back",
-                        f"a visible subnet that announce of {peer.name} lets through, or nat",
-                        list_names(shown) or "no visible subnet",
-                        f"add {{prefix: {shown[0]}}} to {peer.where}.announce, or add nat"
-                        if shown
-                        else f"make a subnet visible, or add nat: {{{peer.name}: PREFIX}}",
+                        f"{one.name} and {two.name} may both send {tenant.name} {list_names(map(say_line, both), 2)}",
+                        "each destination by one border peer",
+                        f"accept of {one.name} and of {two.name}",
+                        f"take it out of {two.where}.accept, or leave by one of the two",
                     )
-
-
-def _is_answered(tenant: Tenant, peer: BorderPeer) -> bool:
-    translated = any(nat.peer == peer.name for nat in tenant.nat)
-    return translated or any(passes(line.prefix, peer.announce or ()) for line in visible_prefixes(tenant))

@@ -462,3 +462,33 @@ class ProviderWithoutServers(Rule):
                     "none",
                     f"name its servers under tenants.{tenant.name}.servers, and leave one subnet visible",
                 )
+
+
+class CephOutOfReach(Rule):
+    """Share Ceph with tenants whose servers reach it.
+
+    What it checks:
+        A tenant with `ceph` and servers of its own has at least one with an address on the storage network.
+
+    Why it matters:
+        Monitors and OSDs live on the storage network, which no tenant's subnet leads to: the key is there, and every mount hangs.
+
+    How to fix:
+        Give the tenant servers with storage ports, or take `ceph` away.
+
+    Source:
+        Ceph's public network is the storage network.
+    """
+
+    id, severity, title = "TEN012", "warning", "share of Ceph that no server reaches"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for tenant in design.plan.tenants:
+            if tenant.storage is not None and tenant.servers and not tenant.storage.clients:
+                yield self.finding(
+                    f"tenants.{tenant.name}.ceph",
+                    f"{tenant.name} has a share of Ceph, and no server of it is on the storage network",
+                    "a server with storage ports",
+                    list_names(tenant.servers),
+                    "give it servers with ports under nics.storage, or take ceph away",
+                )

@@ -19,9 +19,10 @@ from small_plan import (
     subnets,
 )
 
-from cluster_model.plan.overlay import Filter, Nat
+from cluster_model.plan.overlay import Filter, Nat, TenantStorage
 
 RED, BLUE, SERVICES = "tenants.red.subnets", "tenants.blue.subnets", "tenants.services.subnets"
+STORAGE = TenantStorage(("data",), "red", "client.red", ())
 DEFAULT_ROUTE = (Filter("0.0.0.0/0"),)
 ALONE = chain(items("tenants", "red", uses=()), items("tenants", "blue", uses=()))  # they peer, and use nothing
 INNER = (Filter("10.48.0.0/16", 32),)
@@ -51,6 +52,18 @@ def _no_border(design):
     data = design.cluster.model_dump(mode="json", exclude_unset=True)
     del data["networks"]["business"]["border"]
     return replace(design, cluster=type(design.cluster).model_validate(data, strict=False))
+
+
+def _link(index, prefix):
+    """Change the prefix of a link to the first border peer."""
+
+    def change(design):
+        links = design.cluster.model_dump(mode="json")["networks"]["business"]["border"]["peers"]["internet"]["links"]
+        links[index]["prefix"] = prefix
+        links = [{key: value for key, value in link.items() if value is not None} for link in links]
+        return intent("networks.business.border.peers.internet.links", links)(design)
+
+    return change
 
 
 def _second_bond(**fields):
@@ -142,6 +155,7 @@ FIRES = {
         "nothing visible": (subnets("services", "core", visible=False), "cannot reach services"),
         "peer": (intent("tenants.red.servers", []), "blue cannot reach red"),
     },
+    "TEN012": {"no address": (_tenant("red", storage=STORAGE), "red has a share of Ceph, and no server of it")},
     "SUB001": {
         "outside": (intent(f"{RED}.front.gateway", "10.48.2.1"), "gateway 10.48.2.1 is not in 10.48.1.0/24"),
         "network": (intent(f"{RED}.front.gateway", "10.48.1.0"), "network or broadcast"),
@@ -264,6 +278,12 @@ FIRES = {
         "not announced": (_peer("internet", announce=(Filter("100.65.0.0/24", 32),)), "internet is told no prefix of blue"),
         "nothing visible": (subnets("blue", "front", visible=False), "is told no prefix of blue"),
     },
+    "BRD012": {"default": (_peer("depots", accept=DEFAULT_ROUTE), "internet and depots may both send blue 0.0.0.0/0")},
+    "BRD013": {
+        "twice": (_link(1, "100.64.0.0/31"), "link 2 of internet has addresses of 100.64.0.0/31, link 1"),
+        "outside": (_link(0, "100.65.0.0/31"), "100.65.0.0/29, the outside addresses of red"),
+        "subnet": (_link(0, "10.48.2.4/30"), "10.48.2.0/24, a subnet of blue"),
+    },
     "BND001": {
         "old release": (intent("networks.business.release", "1.4"), "TestOS 1.4 has no EVPN multihoming, which came with 1.5"),
         "no MLAG": (chain(networks("business", homing="mlag"), platform(lacks=("mlag",))), "TestOS 2.0 has no MLAG"),
@@ -330,6 +350,10 @@ SILENT = {
         "nobody uses it": chain(intent("tenants.services.servers", []), _tenant("red", uses=()), _tenant("blue", uses=())),
         "by the subnet": chain(intent("tenants.services.servers", []), intent(f"{SERVICES}.core.servers", ["control"])),
         "higher id": intent("tenants.blue.servers", []),
+    },
+    "TEN012": {
+        "an address": _tenant("red", storage=replace(STORAGE, clients=("10.65.0.1/32",))),
+        "no servers": chain(_tenant("red", storage=STORAGE), _tenant("red", servers=())),
     },
     "SUB001": {"last host": intent(f"{RED}.front.gateway", "10.48.1.254")},
     "SUB002": {"four": intent(f"{RED}.front.cidr", "10.48.1.0/30")},
@@ -403,6 +427,12 @@ SILENT = {
         "one border leaf": chain(networks("business", borders=1), _tenant("red", nat=(Nat("internet", "100.65.0.1/32"),))),
     },
     "BRD011": {"translated": _tenant("blue", nat=(Nat("internet", "100.65.0.8/29"), Nat("depots", "100.65.0.16/29")))},
+    "BRD012": {"other tenants": chain(_peer("depots", accept=DEFAULT_ROUTE), _tenant("blue", egress=("depots",)))},
+    "BRD013": {
+        "hidden subnet": _link(0, "192.168.0.0/31"),
+        "of a translated tenant": _link(0, "10.48.1.0/31"),
+        "other peer's": _link(0, "100.64.0.4/31"),
+    },
     "BND001": {
         "that release": intent("networks.business.release", "1.5"),
         "MLAG": networks("business", homing="mlag"),
