@@ -1,5 +1,5 @@
 # ruff: noqa: D102  (what `find` does stands in Rule)
-"""Rules about addresses inside a tenant: the SUB family."""
+"""Rules about addresses inside a tenant: the SUB family; dhcp.py has its other part."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from cluster_model.plan.tenancy import FIRST_PLACE
 SMALLEST = 30  # longest prefix with room for a gateway and a host
 
 
-def _subnets(design: Design) -> Iterator[tuple[str, Tenant, str, Subnet]]:
+def list_subnets(design: Design) -> Iterator[tuple[str, Tenant, str, Subnet]]:
     """Yield (tenant's name, tenant, subnet's name, subnet) in the order of the intent."""
     for name, tenant in design.cluster.tenants.items():
         for key, subnet in tenant.subnets.items():
             yield name, tenant, key, subnet
 
 
-def _gateway(subnet: Subnet) -> int:
+def find_gateway(subnet: Subnet) -> int:
+    """Return the gateway of a subnet as a number."""
     return int(subnet.gateway) if subnet.gateway is not None else int(subnet.cidr.network_address) + 1
 
 
-def _bounds(cidr: IPv4Network) -> tuple[int, int]:
+def find_bounds(cidr: IPv4Network) -> tuple[int, int]:
     """Return the first and last address that a host may have."""
     first, last = int(cidr.network_address), int(cidr.broadcast_address)
     return (first + 1, last - 1) if cidr.prefixlen <= SMALLEST else (first, last)
@@ -57,8 +58,8 @@ class GatewayOutside(Rule):
     id, title = "SUB001", "gateway outside its subnet"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for name, _, key, subnet in _subnets(design):
-            first, last = _bounds(subnet.cidr)
+        for name, _, key, subnet in list_subnets(design):
+            first, last = find_bounds(subnet.cidr)
             if subnet.gateway is not None and not first <= int(subnet.gateway) <= last:
                 outside = subnet.gateway not in subnet.cidr
                 yield self.finding(
@@ -90,7 +91,7 @@ class SubnetTooSmall(Rule):
     id, title = "SUB002", "subnet without room for hosts"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for name, _, key, subnet in _subnets(design):
+        for name, _, key, subnet in list_subnets(design):
             if subnet.cidr.prefixlen > SMALLEST:
                 yield self.finding(
                     f"tenants.{name}.subnets.{key}.cidr",
@@ -113,7 +114,7 @@ def _first_path(name: str, key: str, subnet: Subnet, group: str) -> str:
 
 def _static(design: Design) -> Iterator[tuple[str, str, Subnet, dict[str, list[Seat]]]]:
     """Yield (tenant, key, subnet, its seats by group) for subnets with static addresses that can hold any."""
-    for name, _, key, subnet in _subnets(design):
+    for name, _, key, subnet in list_subnets(design):
         groups: dict[str, list[Seat]] = defaultdict(list)
         for seat in design.planned_legs[name, key]:
             groups[seat[0]].append(seat)
@@ -126,7 +127,7 @@ def _find_first(subnet: Subnet, groups: dict[str, list[Seat]], group: str) -> st
     base = int(subnet.cidr.network_address)
     numbers = [seat[1] for seat in groups[group]]
     low, high = min(numbers) - 1, max(numbers) - 1
-    busy = [(_gateway(subnet), _gateway(subnet))]
+    busy = [(find_gateway(subnet), find_gateway(subnet))]
     for other, seats in groups.items():
         if other != group:
             places = [_place(subnet, seat) for seat in seats]
@@ -135,7 +136,7 @@ def _find_first(subnet: Subnet, groups: dict[str, list[Seat]], group: str) -> st
         busy.append((int(subnet.pool.first), int(subnet.pool.last)))
     for first in sorted({1, *(last + 1 - base - low for _, last in busy)}):
         wanted = base + first + low, base + first + high
-        if first >= 1 and wanted[1] <= _bounds(subnet.cidr)[1] and all(wanted[1] < b[0] or b[1] < wanted[0] for b in busy):
+        if first >= 1 and wanted[1] <= find_bounds(subnet.cidr)[1] and all(wanted[1] < b[0] or b[1] < wanted[0] for b in busy):
             return f"set first: {{{group}: {first}}}"
     return "take a shorter prefix for cidr, or move the pool"
 
@@ -162,7 +163,7 @@ class StaticOutside(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for name, key, subnet, groups in _static(design):
-            _, high = _bounds(subnet.cidr)
+            _, high = find_bounds(subnet.cidr)
             for group, seats in groups.items():
                 out = [seat for seat in seats if _place(subnet, seat) > high]
                 if out:
@@ -197,7 +198,7 @@ class StaticTwice(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for name, key, subnet, groups in _static(design):
-            owners: dict[int, str] = {_gateway(subnet): "the gateway"}
+            owners: dict[int, str] = {find_gateway(subnet): "the gateway"}
             pool = (int(subnet.pool.first), int(subnet.pool.last)) if subnet.pool is not None else (1, 0)
             for group, seats in groups.items():
                 met: dict[str, list[tuple[int, Seat]]] = defaultdict(list)
@@ -216,135 +217,6 @@ class StaticTwice(Rule):
                         f"{IPv4Address(address)} for {name_server(seat)}",
                         _find_first(subnet, groups, group),
                     )
-
-
-class PoolOutside(Rule):
-    """Hand out addresses of the subnet only.
-
-    What it checks:
-        `pool` of a subnet lies inside `cidr`, first before last, without the gateway, network and broadcast address.
-
-    Why it matters:
-        A host with such an address answers nobody, or takes the gateway away from all others.
-
-    How to fix:
-        Write a range inside the subnet.
-
-    Source:
-        RFC 2131, section 3.1: the server offers addresses of the client's subnet.
-    """
-
-    id, title = "SUB005", "DHCP pool that its subnet does not hold"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        for name, _, key, subnet in _subnets(design):
-            if subnet.pool is None:
-                continue
-            low, high = _bounds(subnet.cidr)
-            first, last = int(subnet.pool.first), int(subnet.pool.last)
-            wrong = ""
-            if first > last:
-                wrong = "ends before it begins"
-            elif first < low or last > high:
-                wrong = f"leaves {subnet.cidr}"
-            elif first <= _gateway(subnet) <= last:
-                wrong = f"holds the gateway, {IPv4Address(_gateway(subnet))}"
-            if wrong:
-                yield self.finding(
-                    f"tenants.{name}.subnets.{key}.pool",
-                    f"the pool of {name}'s {key} {wrong}",
-                    f"a range from {IPv4Address(low)} to {IPv4Address(high)} without the gateway",
-                    f"{subnet.pool.first} to {subnet.pool.last}",
-                    "correct first and last",
-                )
-
-
-class DhcpWithoutServer(Rule):
-    """Name a DHCP server where servers wait for one.
-
-    What it checks:
-        Subnets with `addressing: dhcp` have `dhcp_servers`.
-
-    Why it matters:
-        Requests are broadcasts, and a leaf passes them on only where it is told to: no host ever gets an address.
-
-    How to fix:
-        Name the servers under `dhcp_servers`, or set `addressing` to static.
-
-    Source:
-        RFC 2131, section 2; RFC 1542, section 4: relay agents.
-    """
-
-    id, title = "SUB006", "DHCP without a server"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        for name, _, key, subnet in _subnets(design):
-            if subnet.addressing == "dhcp" and not subnet.dhcp_servers:
-                yield self.finding(
-                    f"tenants.{name}.subnets.{key}.addressing",
-                    f"servers of {name}'s {key} ask for addresses, and leafs relay to nobody",
-                    "dhcp_servers with an address or two",
-                    "none",
-                    "add dhcp_servers, or set addressing to static",
-                )
-
-
-class DhcpOutOfReach(Rule):
-    """Relay DHCP to servers that the tenant reaches, and that reach it.
-
-    What it checks:
-        Each of `dhcp_servers` is in a subnet of the tenant, or in a visible subnet of a shared tenant that it uses; then the
-        subnet that asks must be visible too.
-
-    Why it matters:
-        The relayed request has no route, or the answer has none: it goes to the gateway's address in the asking subnet.
-
-    How to fix:
-        Name the shared tenant under `uses`, set `visible` of both subnets, or name another server.
-
-    Source:
-        RFC 2131, section 4.1: the server answers to `giaddr`, the relay's address in the client's subnet.
-    """
-
-    id, title = "SUB007", "DHCP server out of reach"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        tenants = design.cluster.tenants
-        for name, tenant, key, subnet in _subnets(design):
-            shared = [tenants[used] for used in tenant.uses if used in tenants and tenants[used].shared]
-            for index, address in enumerate(subnet.dhcp_servers):
-                if any(address in own.cidr for own in tenant.subnets.values()):
-                    continue
-                there = any(address in s.cidr for other in shared for s in other.subnets.values() if s.visible)
-                if there and subnet.visible:
-                    continue
-                if there:
-                    where, wrong = (
-                        f"tenants.{name}.subnets.{key}.visible",
-                        f"cannot answer to {name}'s {key}, which is not visible",
-                    )
-                    fix = "set visible to true, or relay to a server inside the tenant"
-                else:
-                    where, wrong = f"tenants.{name}.subnets.{key}.dhcp_servers.{index}", f"is out of {name}'s reach"
-                    fix = _explain_reach(design, name, address)
-                yield self.finding(
-                    where,
-                    f"DHCP server {address} {wrong}",
-                    "an address inside the tenant, or in a visible subnet of a shared tenant that it uses",
-                    str(address),
-                    fix,
-                )
-
-
-def _explain_reach(design: Design, name: str, address: IPv4Address) -> str:
-    """Return what would bring an address into a tenant's reach."""
-    for other, tenant in design.cluster.tenants.items():
-        for key, subnet in tenant.subnets.items():
-            if address in subnet.cidr and tenant.shared:
-                if not subnet.visible:
-                    return f"set tenants.{other}.subnets.{key}.visible to true"
-                return f"add {other} to tenants.{name}.uses"
-    return "name a server of the tenant, or of a shared tenant under uses"
 
 
 class SubnetsOverlap(Rule):
@@ -400,7 +272,7 @@ class SubnetUnderFabric(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         pools = {network.name: IPv4Network(network.pool, strict=False) for network in design.plan.networks if network.pool}
-        for name, _, key, subnet in _subnets(design):
+        for name, _, key, subnet in list_subnets(design):
             servers = [design.servers.get(name_server(seat)) for seat in design.planned_legs[name, key]]
             built = [server for server in servers if server is not None]
             attached = dict.fromkeys(port.network for server in built for port in server.ports)
@@ -446,7 +318,7 @@ class SubnetUnusable(Rule):
     id, title = "SUB010", "subnet in a range that is never forwarded"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for name, _, key, subnet in _subnets(design):
+        for name, _, key, subnet in list_subnets(design):
             for prefix, use in UNUSABLE.items():
                 if subnet.cidr.overlaps(prefix):
                     yield self.finding(

@@ -1,0 +1,136 @@
+# ruff: noqa: D102  (what `find` does stands in Rule)
+"""Rules about tenants' shares of GPUs and of Ceph. Part of the TEN family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster_model.checks.design import Design
+from cluster_model.checks.registry import Rule
+from cluster_model.checks.wording import list_names
+from cluster_model.diagnostic import Diagnostic
+
+
+class QuotaAboveCluster(Rule):
+    """Promise no tenant more GPUs than exist.
+
+    What it checks:
+        `gpus` of each tenant against the GPUs that are built.
+
+    Why it matters:
+        The quota never binds. Somebody has planned work by it that cannot run.
+
+    How to fix:
+        Lower `gpus`, or leave it out, which means no quota.
+
+    Source:
+        GPU counts of the catalogue's servers.
+    """
+
+    id, title = "TEN005", "quota above the GPUs that exist"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        built = design.plan.gpus
+        for tenant in design.plan.tenants:
+            if tenant.gpus > built:
+                yield self.finding(
+                    f"tenants.{tenant.name}.gpus",
+                    f"{tenant.name} may use {tenant.gpus} GPUs, and {built} exist",
+                    f"<= {built} GPUs (all servers that are built)",
+                    f"{tenant.gpus} GPUs",
+                    f"set gpus to {built} or lower, or leave it out for no quota",
+                )
+
+
+class QuotasAboveCluster(Rule):
+    """Know that quotas add up to more than exists.
+
+    What it checks:
+        The sum of all `gpus` against the GPUs that are built; tenants without a quota count for nothing.
+
+    Why it matters:
+        Not every tenant can have its quota at the same time. That is often meant, and then jobs wait; where it is not meant,
+        somebody's contract is broken on the first busy day.
+
+    How to fix:
+        Lower quotas, or keep them and tell the tenants.
+
+    Source:
+        GPU counts of the catalogue's servers.
+    """
+
+    id, severity, title = "TEN006", "warning", "quotas that add up to more than exists"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        built = design.plan.gpus
+        quotas = {tenant.name: tenant.gpus for tenant in design.plan.tenants if tenant.gpus > 0}
+        total = sum(quotas.values())
+        if total > built and max(quotas.values()) <= built:
+            yield self.finding(
+                "tenants",
+                f"tenants may use {total} GPUs together, and {built} exist",
+                f"<= {built} GPUs in all",
+                list_names(f"{name} {count}" for name, count in quotas.items()),
+                f"lower quotas by {total - built} GPUs, or keep them where waiting is meant",
+            )
+
+
+class QuotaBelowServers(Rule):
+    """Let a tenant use the servers that are its own.
+
+    What it checks:
+        `gpus` of each tenant against the GPUs of its own servers.
+
+    Why it matters:
+        Nobody else can run on these servers and the tenant may not: GPUs that are paid for stand idle.
+
+    How to fix:
+        Raise `gpus`, or take servers away from the tenant.
+
+    Source:
+        GPU counts of the catalogue's servers.
+    """
+
+    id, severity, title = "TEN007", "warning", "quota below the tenant's own GPUs"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for tenant in design.plan.tenants:
+            own = sum(design.servers[name].gpus for name in tenant.servers if name in design.servers)
+            if 0 <= tenant.gpus < own:
+                yield self.finding(
+                    f"tenants.{tenant.name}.gpus",
+                    f"{tenant.name} has {own} GPUs of its own and may use {tenant.gpus}",
+                    f">= {own} GPUs (its servers)",
+                    f"{tenant.gpus} GPUs",
+                    f"set gpus to {own} or higher, leave it out, or take servers away",
+                )
+
+
+class CephOutOfReach(Rule):
+    """Share Ceph with tenants whose servers reach it.
+
+    What it checks:
+        A tenant with `ceph` and servers of its own has at least one with an address on the storage network.
+
+    Why it matters:
+        Monitors and OSDs live on the storage network, which no tenant's subnet leads to: the key is there, and every mount hangs.
+
+    How to fix:
+        Give the tenant servers with storage ports, or take `ceph` away.
+
+    Source:
+        Ceph's public network is the storage network.
+    """
+
+    id, severity, title = "TEN012", "warning", "share of Ceph that no server reaches"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for tenant in design.plan.tenants:
+            if tenant.storage is not None and tenant.servers and not tenant.storage.clients:
+                yield self.finding(
+                    f"tenants.{tenant.name}.ceph",
+                    f"{tenant.name} has a share of Ceph, and no server of it is on the storage network",
+                    "a server with storage ports",
+                    list_names(tenant.servers),
+                    "give it servers with ports under nics.storage, or take ceph away",
+                )
