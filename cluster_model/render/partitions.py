@@ -1,6 +1,7 @@
 """fabric-manager/partitions.conf: the partitions of an InfiniBand network, as the subnet manager reads them (`opensm -P`).
 
-UFM takes the same file as its own partitions.conf. Source of the syntax: opensm(8), PARTITION CONFIGURATION, 3.3.23.
+UFM writes a file of its own in this form and takes ours as an extension: docs/fabric-manager.md. Source of the syntax: opensm(8),
+PARTITION CONFIGURATION, 3.3.23.
 """
 
 from __future__ import annotations
@@ -15,25 +16,40 @@ Member = tuple[str, str]
 
 _PER_LINE = 4
 _NOBODY = 0x7FFE  # ids of tenants end far below
+_IPOIB = "ipoib, mtu=5"
+"""IP over InfiniBand with packets of 4096 bytes: the 4092 that hosts are given, and 4 of header. The default is 4: 2048."""
 _HEAD = """\
 # {name}: partitions of the InfiniBand network. A port speaks to whom it shares a partition with, unless both are limited members.
+# `mtu=5` is 4096 bytes, for IP over InfiniBand; without it hosts get 2044 instead of 4092.
+"""
+_DEFAULT_ALONE = f"""\
+# No tenant has a partition: everybody shares the default one.
+Default=0x7fff, {_IPOIB} : ALL=full ;
+"""
+_DEFAULT = f"""\
 # Everybody is a limited member of the default partition: that reaches the subnet manager, and nobody else.
 # `indx0` puts a port's own key where programs that name none find it, at index 0 of its table.
-Default=0x7fff, ipoib : ALL=limited, ALL_SWITCHES=full, SELF=full{managers} ;
+Default=0x7fff, {_IPOIB} : ALL=limited, ALL_SWITCHES=full, SELF=full{{managers}} ;
 """
 
 
 def render_partitions(plan: Plan) -> Iterator[tuple[str, bytes]]:
-    """Yield partitions.conf; nothing where the compute network has no partitions."""
+    """Yield partitions.conf; nothing where no network is InfiniBand."""
+    if not any(network.technology == "infiniband" for network in plan.networks):
+        return
+    text = _HEAD.format(name=plan.name)
     if plan.partitions:
-        text = _HEAD.format(name=plan.name, managers="".join(_list_managers(plan)))
+        text += _DEFAULT.format(managers="".join(_list_managers(plan)))
         rules = [
             _format_rule(f"tenant_{found.tenant}", found.pkey, list(zip(found.ports, found.guids, strict=True)))
             for found in plan.partitions
         ]
         rest = _list_unowned(plan)
         rules += [_format_rule("nobody", _NOBODY, rest)] if rest else []
-        yield "fabric-manager/partitions.conf", (text + "".join(rules)).encode()
+        text += "".join(rules)
+    else:
+        text += _DEFAULT_ALONE
+    yield "fabric-manager/partitions.conf", text.encode()
 
 
 def _list_managers(plan: Plan) -> Iterator[str]:
@@ -64,7 +80,7 @@ def _format_rule(name: str, pkey: int, members: list[Member]) -> str:
     if unknown:
         lines.append(f"# {len(unknown)} without a GUID yet, outside until facts.servers has it:")
         lines += [f"#   {' '.join(part)}" for part in _cut(unknown)]
-    head = f"{name}=0x{pkey & 0x7FFF:04x}, indx0, ipoib :"
+    head = f"{name}=0x{pkey & 0x7FFF:04x}, indx0, {_IPOIB} :"
     rows = [", ".join(f"{guid}=full" for guid in part) for part in _cut(guids)]
     lines.append(f"{head} ;" if not rows else head + "\n    " + ",\n    ".join(rows) + " ;")
     return "\n".join(lines) + "\n"

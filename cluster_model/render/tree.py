@@ -16,6 +16,7 @@ from cluster_model.render.manifest import MANIFEST, build_manifest, family_of
 from cluster_model.render.page import render_page
 from cluster_model.render.partitions import render_partitions
 from cluster_model.render.plan_json import render_plan_json
+from cluster_model.render.subnet import render_subnets
 from cluster_model.render.switch import has_templates, render_switches
 
 
@@ -53,8 +54,9 @@ def _render_cabling(material: Material) -> Iterator[tuple[str, bytes]]:
     yield from render_cabling(material.plan)
 
 
-def _render_partitions(material: Material) -> Iterator[tuple[str, bytes]]:
+def _render_fabric_manager(material: Material) -> Iterator[tuple[str, bytes]]:
     yield from render_partitions(material.plan)
+    yield from render_subnets(material.plan)
 
 
 def _render_diagrams(material: Material) -> Iterator[tuple[str, bytes]]:
@@ -70,7 +72,7 @@ FAMILIES: dict[str, Callable[[Material], Iterator[tuple[str, bytes]]]] = {
     "inventory": _render_inventory,
     "switches": _render_switches,
     "cabling": _render_cabling,
-    "fabric-manager": _render_partitions,
+    "fabric-manager": _render_fabric_manager,
     "diagrams": _render_diagrams,
     "page": _render_page,
 }

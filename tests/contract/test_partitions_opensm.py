@@ -1,6 +1,6 @@
 """partitions.conf, judged by the subnet manager: OpenSM programs a simulated fabric with it, and each port's keys are read.
 
-Needs Debian's opensm, ibsim-utils, libumad2sim0 and infiniband-diags; GPUYARD_REQUIRE_OPENSM makes their absence a failure.
+Needs Debian's opensm, ibsim-utils, libumad2sim0 and infiniband-diags; GPUYARD_REQUIRE_IB makes their absence a failure.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def conf(tmp_path_factory):
 
 
 def test_every_line_is_a_rule_a_member_or_a_comment(conf):
-    rule = r"(Default=0x7fff, ipoib|(tenant_[a-z]+|nobody)=0x[0-9a-f]{4}, indx0, ipoib) :.*"
+    rule = r"(Default=0x7fff|(tenant_[a-z]+|nobody)=0x[0-9a-f]{4}, indx0), ipoib, mtu=5 :.*"
     for line in conf.splitlines():
         assert re.fullmatch(rf"|#.*|{rule}|    0x[0-9a-f]{{16}}=full(, 0x[0-9a-f]{{16}}=full)*(,| ;)", line), line
 
@@ -84,7 +84,7 @@ def simulated(folder):
     missing += [] if SIMULATED.exists() else [SIMULATED.name]
     if missing:
         why = f"{', '.join(missing)} missing: install opensm ibsim-utils libumad2sim0 infiniband-diags"
-        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_OPENSM") else pytest.skip)(why)
+        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_IB") else pytest.skip)(why)
     hosts = list(HOSTS)
     links = [f'[{n}] "{name}"[1]' for n, name in enumerate(hosts, 1)]
     adapters = [f'Hca 1 "{name}"\n[1] "sw"[{n}]\n' for n, name in enumerate(hosts, 1)]
