@@ -192,8 +192,8 @@ class AcceptCaptures(Rule):
     """Take no route from outside that leads to an address inside.
 
     What it checks:
-        Lines of `accept` let no route through that is as long as, or longer than, a prefix inside which it overlaps: the pools of
-        all networks, subnets of the tenants that leave by the peer, and what is visible of those that these meet.
+        Lines of `accept` let no route through that lies inside a prefix of the cluster, or equals it: the pools of all networks,
+        subnets of the tenants that leave by the peer, and what is visible of those that these meet.
 
     Why it matters:
         Whoever sends the longer prefix gets the traffic. A mistake or an attack at the peer then leads a tenant's inner traffic
