@@ -94,24 +94,55 @@ def _first(cluster: str, role: str, network: str = "business") -> Switch:
     return next(s for s in eos.plan(cluster).switches if (s.network, s.role) == (network, role))
 
 
-MISTAKES: dict[str, tuple[str, Callable[[str], str]]] = {
-    "a wrong ASN of a neighbour": ("leaf", lambda text: re.sub(r"(remote-as \d+)$", r"\g<1>1", text, count=1, flags=re.M)),
-    "a wrong ASN of its own": ("spine", lambda text: re.sub(r"^router bgp \d+", "router bgp 4200009999", text, flags=re.M)),
-    "a missing VNI": ("leaf", lambda text: re.sub(r"^   vxlan vlan .*\n", "", text, count=1, flags=re.M)),
-    "a missing L3 VNI": ("border", lambda text: re.sub(r"^   vxlan vrf .*\n", "", text, count=1, flags=re.M)),
-    "a wrong route target": ("leaf", lambda text: re.sub(r"route-target both \d+:", "route-target both 64999:", text, count=1)),
-    "a VRF that imports another's": ("leaf", lambda text: text.replace("import evpn 64512:50001", "import evpn 64512:50002", 1)),
-    "a leak too many": ("border", lambda text: text.replace("seq 10 permit 0.0.0.0/0", "seq 10 permit 0.0.0.0/0 le 32", 1)),
-    "a wrong segment": ("leaf", lambda text: re.sub(r"(identifier \S+)0", r"\g<1>f", text, count=1)),
-    "a filter taken away": ("leaf", lambda text: text.replace("      neighbor FABRIC route-map FABRIC-OUT out\n", "", 1)),
-    "next hops changed by spines": ("spine", lambda text: text.replace("      bgp next-hop-unchanged\n", "", 1)),
+MISTAKES: dict[str, tuple[str, str, Callable[[str], str]]] = {
+    "a wrong ASN of a neighbour": (
+        "business",
+        "leaf",
+        lambda text: re.sub(r"(remote-as \d+)$", r"\g<1>1", text, count=1, flags=re.M),
+    ),
+    "a wrong ASN of its own": (
+        "business",
+        "spine",
+        lambda text: re.sub(r"^router bgp \d+", "router bgp 4200009999", text, flags=re.M),
+    ),
+    "a missing VNI": ("business", "leaf", lambda text: re.sub(r"^   vxlan vlan .*\n", "", text, count=1, flags=re.M)),
+    "a missing L3 VNI": ("business", "border", lambda text: re.sub(r"^   vxlan vrf .*\n", "", text, count=1, flags=re.M)),
+    "a wrong route target": (
+        "business",
+        "leaf",
+        lambda text: re.sub(r"route-target both \d+:", "route-target both 64999:", text, count=1),
+    ),
+    "a VRF that imports another's": (
+        "business",
+        "leaf",
+        lambda text: text.replace("import evpn 64512:50001", "import evpn 64512:50002", 1),
+    ),
+    "a leak too many": (
+        "business",
+        "border",
+        lambda text: text.replace("seq 10 permit 0.0.0.0/0", "seq 10 permit 0.0.0.0/0 le 32", 1),
+    ),
+    "a wrong segment": ("business", "leaf", lambda text: re.sub(r"(identifier \S+)0", r"\g<1>f", text, count=1)),
+    "a filter taken away": (
+        "business",
+        "leaf",
+        lambda text: text.replace("      neighbor FABRIC route-map FABRIC-OUT out\n", "", 1),
+    ),
+    "next hops changed by spines": ("business", "spine", lambda text: text.replace("      bgp next-hop-unchanged\n", "", 1)),
+    "another class for RoCE": (
+        "compute",
+        "leaf",
+        lambda text: text.replace("qos map dscp 26 to traffic-class 3", "qos map dscp 26 to traffic-class 1"),
+    ),
+    "a pause for every class": ("compute", "spine", lambda text: text.replace("priority 3 no-drop", "priority 0 no-drop", 1)),
+    "the default trust": ("compute", "leaf", lambda text: text.replace("   qos trust dscp\n   service", "   service", 1)),
 }
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_seeded_mistakes_are_seen(mistake: str) -> None:
-    role, spoil = MISTAKES[mistake]
-    name = _first("driving", role).name
+    network, role, spoil = MISTAKES[mistake]
+    name = _first("driving", role, network).name
     good = eos.config("driving", name)
     bad = spoil(good)
     assert bad != good

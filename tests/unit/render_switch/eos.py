@@ -15,9 +15,11 @@ from cluster_model.plan.model import Plan, Switch
 from cluster_model.render.switch import render_switches
 
 ROOT = TEMPLATES.parent
-CLUSTERS = ("lab", "superpod-roce", "driving", "mlag")
-"""`driving` has Ethernet segments and a border without source NAT, which EOS does not have per VRF; `mlag` is the same with MLAG
-pairs, a subnet that goes untagged, numbered links and compute isolated by VRF."""
+CLUSTERS = ("lab", "superpod-roce", "tall", "driving", "mlag", "single")
+"""`tall` is the lab with three tiers. `driving` has Ethernet segments and a border without source NAT, which EOS has not per
+VRF; `mlag` is the same with MLAG pairs, a subnet that goes untagged, numbered links and compute isolated by VRF; `single` has one
+leaf per unit, servers of no tenant, and a peer whom nothing is announced to."""
+BASES = {"tall": "lab", "mlag": "driving", "single": "driving"}
 
 
 @cache
@@ -27,7 +29,7 @@ def catalogue() -> Catalogue:
 
 @cache
 def intent(name: str) -> dict[str, Any]:
-    base = "driving" if name == "mlag" else name
+    base = BASES.get(name, name)
     data: dict[str, Any] = yaml.safe_load((ROOT / "inventory" / base / "cluster.yml").read_text("utf-8"))
     for network in data["networks"].values():
         network["nos"] = "eos"
@@ -38,6 +40,9 @@ def intent(name: str) -> dict[str, Any]:
             "data_dscp": 34,
             "watchdog": {"detect_ms": 100, "restore_ms": 300, "action": "forward"},
         }
+    elif name == "tall":
+        data["networks"]["compute"] |= {"tiers": 3, "switches": {"spine": 2, "core": 2}}
+        data["lossless"] = {"watchdog": {"enabled": False}}
     else:
         data["networks"]["compute"]["leaf"] = "arista/dcs-7060x6-64pe"
     if base == "driving":
@@ -52,6 +57,13 @@ def intent(name: str) -> dict[str, Any]:
         data["networks"]["compute"]["isolation"] = "vrf"
         data["tenants"]["perception"]["subnets"]["front"]["untagged"] = True
         data["tenants"]["intake"]["subnets"]["line"]["untagged"] = True
+    if name == "single":
+        business = data["networks"]["business"]
+        business |= {"leafs_per_unit": 1, "unit": 8}
+        for peer in business["border"]["peers"].values():
+            peer["links"] = peer["links"][:1]
+        business["border"]["peers"]["internet"]["announce"] = []
+        del data["tenants"]["intake"]
     return data
 
 
