@@ -198,7 +198,7 @@ class NotRendered(Rule):
         `rendered` of templates/switch/NOS/platform.yml.
     """
 
-    id, severity, title = "NOS006", "warning", "no configuration is rendered for this NOS"
+    id, severity, title, by_intent = "NOS006", "warning", "no configuration is rendered for this NOS", False
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for network, platform, nos, where in _systems(design):
