@@ -49,7 +49,7 @@ STEPS = [
     ping("silent host", "tools-001", "10.48.1.17", within_s=90),
     *(
         ping(f"gateway of {node}", node, to, within_s=60, count=4)
-        for node, to in (("alpha-001", "10.48.1.1"), ("green-001", "192.168.0.1"))
+        for node, to in (("alpha-001", "10.48.1.1"), ("green-001", "192.168.0.1"), ("gate-001", "10.48.16.1"))
     ),
     *(
         ping(name, node, to, within_s=60, count=4)
@@ -80,6 +80,7 @@ STEPS = [
     show("routes of intake", "business-leaf-u02-01", "show ip route vrf intake json"),
     show("routes of green", "business-leaf-u02-01", "show ip route vrf green json"),
     {"name": "death of a leaf", "do": "kill", "node": PAIR[0]},
+    {"name": "other cable", "do": "plug", "node": "alpha-001"},
     ping("gateway over the other leaf", "alpha-001", "10.48.1.1", within_s=60),
     ping("from afar over the other leaf", "omega-001", "10.48.1.16", within_s=90),
 ]
@@ -110,7 +111,7 @@ def test_a_silent_host_is_reached(found: dict[str, Any]) -> None:
     assert found["silent host"]["received"] > 0
 
 
-@pytest.mark.parametrize("host", ["alpha-001", "green-001"])
+@pytest.mark.parametrize("host", ["alpha-001", "green-001", "gate-001"])
 def test_the_gateway_answers_once(found: dict[str, Any], host: str) -> None:
     assert found[f"gateway of {host}"] == {"sent": 4, "received": 4, "duplicates": 0}
 
@@ -187,5 +188,5 @@ def test_tenants_leave_with_outside_addresses_of_their_own(found: dict[str, Any]
 
 
 @pytest.mark.parametrize("step", ["gateway over the other leaf", "from afar over the other leaf"])
-def test_a_bonded_host_outlives_a_leaf(found: dict[str, Any], step: str) -> None:
+def test_a_host_moves_to_the_other_leaf(found: dict[str, Any], step: str) -> None:
     assert found[step]["received"] > 0

@@ -1,7 +1,7 @@
 """The machine: Debian's own kernel under QEMU's emulation, this host's root file system read-only under a tmpfs, one job inside.
 
-Nothing is installed: kernel, busybox and ifupdown2 are downloaded by apt and unpacked into a cache folder, by version. The job and
-what it leaves lie in one shared folder.
+Nothing is installed: kernel, busybox and ifupdown2 are downloaded by apt and unpacked into a cache folder, by version. The job
+and what it leaves lie in one shared folder.
 """
 
 from __future__ import annotations

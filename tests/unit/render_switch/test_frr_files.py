@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.plan.model import Switch
 from tests.unit.render_switch import factory
 
 
@@ -61,7 +62,7 @@ def test_policies_let_out_only_what_a_leaf_owns(cluster: str) -> None:
         text = factory.file(cluster, switch.name, "frr.conf")
         entries = re.findall(r"^route-map FABRIC-OUT permit \d+\n(.*?)^exit", text, re.M | re.S)
         assert entries
-        if switch.role == "leaf":
+        if switch.is_edge:
             assert all("match as-path OWN" in entry and "match ip address prefix-list" in entry for entry in entries)
             owned = set(re.findall(r"^ip prefix-list OWN seq \d+ permit (\S+)$", text, re.M))
             assert owned == {*switch.originates, f"{switch.loopback.partition('/')[0]}/32"}
@@ -91,3 +92,89 @@ def test_dnsmasq_accepts_its_file(tmp_path: Path) -> None:
     file.write_text(factory.file("lab", "oob-leaf-a01", "dnsmasq.conf"), "utf-8")
     done = subprocess.run([dnsmasq, "--test", "-C", str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def _driving(role: str, homing: str = "esi") -> list[Switch]:
+    plan = factory.plan("driving-frr")
+    return [s for s in plan.switches if s.network == "business" and s.role == role and s.overlay and s.overlay.homing == homing]
+
+
+def test_a_gateway_is_local_on_every_leaf_and_lies_in_its_vrf() -> None:
+    for switch in _driving("leaf"):
+        assert switch.overlay is not None
+        text = factory.file("driving-frr", switch.name, "interfaces")
+        assert switch.overlay.vlans
+        for vlan in switch.overlay.vlans:
+            stanza = _stanza(text, f"vlan{vlan.vlan}")
+            assert f"    vrf {vlan.vrf}\n" in stanza
+            assert f"    address {vlan.address}\n" in stanza
+            assert f"fdb replace {switch.overlay.anycast_mac} dev bridge self local vlan {vlan.vlan}\n" in stanza
+            assert "arp-accept on" in stanza
+
+
+def test_interfaces_of_l3_vnis_come_up_last() -> None:
+    for switch in _driving("leaf"):
+        assert switch.overlay is not None
+        names = re.findall(r"^auto (\S+)", factory.file("driving-frr", switch.name, "interfaces"), re.M)
+        l3 = [f"vlan{vrf.vlan}" for vrf in switch.overlay.vrfs if vrf.vni]
+        assert l3
+        assert names[-len(l3) :] == l3
+
+
+def test_no_vrf_falls_through_to_the_fabric_s_table() -> None:
+    for switch in (*_driving("leaf"), *_driving("border", "single")):
+        assert switch.overlay is not None
+        text = factory.file("driving-frr", switch.name, "interfaces")
+        for vrf in switch.overlay.vrfs:
+            assert f"unreachable default metric 4278198272 table {vrf.table}\n" in _stanza(text, vrf.name)
+
+
+def test_tunnels_leave_room_for_their_header() -> None:
+    for switch in (*_driving("leaf"), *_driving("border", "single")):
+        text = factory.file("driving-frr", switch.name, "interfaces")
+        for name in re.findall(r"^auto (vni\d+|bond\d+|bridge)$", text, re.M):
+            assert f"    mtu {switch.mtu_bytes - 50}\n" in _stanza(text, name)
+
+
+def test_an_external_session_has_filters_and_a_limit() -> None:
+    borders = _driving("border", "single")
+    assert borders
+    for switch in borders:
+        assert switch.overlay is not None
+        text = factory.file("driving-frr", switch.name, "frr.conf")
+        for external in switch.overlay.externals:
+            neighbor = f" neighbor {external.peer_address}"
+            for line in (
+                f"{neighbor} route-map {external.vrf}-IN in",
+                f"{neighbor} route-map {external.vrf}-OUT out",
+                f"{neighbor} maximum-prefix {external.max_routes} force",
+                f"{neighbor} remove-private-AS all",
+            ):
+                assert f" {line}\n" in text
+            assert (f"{neighbor} password {{{{gpuyard-secret:{external.secret}}}}}\n" in text) == bool(external.secret)
+
+
+def test_tenants_with_the_same_inside_addresses_have_zones_of_their_own() -> None:
+    for switch in _driving("border", "single"):
+        assert switch.overlay is not None
+        text = factory.file("driving", switch.name, "nftables.conf")
+        zones = dict(re.findall(r'iifname "(\S+)" ct original zone set (\d+)', text))
+        assert set(zones) == {f"vlan{rule.vlan}" for rule in switch.overlay.nat}
+        assert len(set(zones.values())) == len(zones)
+        rules = factory.file("driving", switch.name, "interfaces")
+        for rule in switch.overlay.nat:
+            assert f"ct mark set {rule.mark} snat to {rule.outside}\n" in text
+            assert f"ip rule add pref 800 fwmark {rule.mark} table {rule.table}\n" in rules
+
+
+def test_dhcp_is_relayed_inside_the_vrf() -> None:
+    for switch in _driving("leaf"):
+        assert switch.overlay is not None
+        wanted = {vlan.vrf for vlan in switch.overlay.vlans if vlan.dhcp_servers}
+        prefix = f"switches/{switch.name}/dnsmasq-"
+        found = {path[len(prefix) :].removesuffix(".conf") for path in factory.files("driving-frr") if path.startswith(prefix)}
+        assert found == wanted
+        for vlan in switch.overlay.vlans:
+            for server in vlan.dhcp_servers:
+                gateway = vlan.address.partition("/")[0]
+                assert f"dhcp-relay={gateway},{server}\n" in factory.files("driving-frr")[f"{prefix}{vlan.vrf}.conf"]
