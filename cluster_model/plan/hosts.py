@@ -109,8 +109,8 @@ class HostWirer(Wirer):
                 pci=port.pci or "",
                 gpu=-1 if port.gpu is None else port.gpu,
                 numa=-1 if port.numa is None else port.numa,
-                mac=server.macs.get(port.name, ""),
-                guid=server.guids.get(port.name, ""),
+                mac=self._find_fact(server.macs, leg),
+                guid=self._find_fact(server.guids, leg),
                 address=host_side,
                 gateway=gateway,
                 route=route,
@@ -124,6 +124,10 @@ class HostWirer(Wirer):
         """Return the interface name: a port has another one where it runs InfiniBand."""
         port = leg.port
         return (port.infiniband_name or leg.name) if self.shape.technology == "infiniband" else leg.name
+
+    def _find_fact(self, facts: dict[str, str], leg: Leg) -> str:
+        """Return a port's MAC or GUID by its own name, or by the catalogue's where the port is whole: parts have their own."""
+        return facts.get(self._port_name(leg)) or (facts.get(leg.port.name, "") if leg.split == 1 else "")
 
     def _note_host(self, draft: SwitchDraft, seat: Seat, server: ServerDraft, leg: Leg) -> None:
         """Note the link of a planned server for cabling."""

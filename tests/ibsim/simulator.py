@@ -1,0 +1,182 @@
+"""A simulated InfiniBand fabric: ibsim plays the switches and adapters, and OpenSM and the diagnostics run as they are.
+
+The fabric is written here from the plan's cables alone, so that what is rendered is held against something else. Needs Debian's
+opensm, ibsim-utils, libumad2sim0 and infiniband-diags; GPUYARD_REQUIRE_IB makes their absence a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cluster_model.catalogue.load import load_catalogue
+from cluster_model.intent.load import load_cluster
+from cluster_model.plan.build import build_plan
+from cluster_model.render.tree import render_tree
+
+PROGRAMS = ("ibsim", "opensm", "ibnetdiscover", "sminfo", "saquery")
+SIMULATED = Path(f"/usr/lib/{os.uname().machine}-linux-gnu/umad2sim/libumad2sim.so")
+SEARCH = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
+SWITCH_GUID, ADAPTER_GUID = 0xFC6A_1C03_0010_0000, 0xA088_C203_0020_0000
+UNNAMED = {"switch": "Quantum-2 Mellanox Technologies", "adapter": "MT4129 ConnectX7   Mellanox Technologies"}
+"""Descriptions of gear that nobody has configured."""
+
+
+def require_programs():
+    """Skip where the simulator or the manager is missing; fail where GPUYARD_REQUIRE_IB is set."""
+    missing = [name for name in PROGRAMS if shutil.which(name, path=SEARCH) is None]
+    missing += [] if SIMULATED.exists() else [SIMULATED.name]
+    if missing:
+        why = f"{', '.join(missing)} missing: install opensm ibsim-utils libumad2sim0 infiniband-diags"
+        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_IB") else pytest.skip)(why)
+
+
+def make_plan(folder, intent, *, guids=True):
+    """Return the plan of an intent; with `guids`, every InfiniBand switch and port has one, from fact files made here."""
+    (folder / "cluster.yml").write_text(intent, "utf-8")
+    plan = _build(folder)
+    if not guids:
+        return plan
+    switches = [s.name for s in plan.switches if s.network == "compute"]
+    rows = [f"{name},0x{SWITCH_GUID + 64 * n:016x}" for n, name in enumerate(switches)]
+    (folder / "switches.csv").write_text("\n".join(["name,guid", *rows, ""]), "utf-8")
+    ends = [(s.name, p.name) for s in plan.servers for p in s.ports if p.network == "compute"]
+    # ibsim gives an adapter's port the GUID behind the adapter's own.
+    found = {end: f"0x{ADAPTER_GUID + 16 * n + 1:016x}" for n, end in enumerate(ends)}
+    columns = sorted({port for _, port in ends})
+    rows = [",".join([s, *(found.get((s, c), "") for c in columns)]) for s in dict(ends)]
+    (folder / "servers.csv").write_text("\n".join([",".join(["name", *(f"guid.{c}" for c in columns)]), *rows, ""]), "utf-8")
+    (folder / "cluster.yml").write_text(f"{intent}\nfacts: {{servers: servers.csv, switches: switches.csv}}\n", "utf-8")
+    plan = _build(folder)
+    assert all(s.guid for s in plan.switches if s.network == "compute")
+    assert all(p.guid for s in plan.servers for p in s.ports if p.network == "compute")
+    return plan
+
+
+def _build(folder):
+    loaded = load_cluster(folder)
+    plan, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
+    assert plan is not None, findings
+    return plan
+
+
+def render_files(plan, folder):
+    """Write the files of the fabric managers into a folder, which stands for /etc/opensm in them; return their text."""
+    found = {}
+    for path, content in render_tree(plan, load_catalogue()[0], {"fabric-manager"}).items():
+        if path.startswith("fabric-manager/"):
+            name = path.removeprefix("fabric-manager/")
+            found[name] = content.decode()
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(found[name].replace("/etc/opensm", str(folder)), "utf-8")
+    return found
+
+
+def list_cables(plan):
+    """Return the cables of the compute network as pairs of (device, port)."""
+    return [((c.a, c.a_port), (c.b, c.b_port)) for c in plan.cables if c.network == "compute"]
+
+
+def number_port(name):
+    """Return the number of a Quantum-2 port from its name: two ports to a cage."""
+    cage, sub = map(int, name.split("/"))
+    return 2 * (cage - 1) + sub
+
+
+def write_net(plan, path, cables, *, named=False):
+    """Write ibsim's file of a fabric with these cables. `named`: gear says its planned name, as it does once configured."""
+    names = {s.name for s in plan.switches if s.network == "compute"}
+    guids = {s.name: s.guid for s in plan.switches}
+    ports = {(s.name, p.name): p for s in plan.servers for p in s.ports if p.network == "compute"}
+    lines = {name: [] for name in names}
+    blocks = []
+    spell = {}
+    for a, b in cables:
+        for near, far in ((a, b), (b, a)):
+            if near[0] in names:
+                far_id = f'"{far[0]}"[{number_port(far[1])}]' if far[0] in names else f'"{far[0]} {far[1]}"[1]'
+                lines[near[0]].append(f"[{number_port(near[1])}] {far_id}")
+            else:
+                spell[near] = f'[1] "{far[0]}"[{number_port(far[1])}]'
+    for name in sorted(names):
+        said = f"MF0;{name}:MQM9700/U1" if named else UNNAMED["switch"]
+        head = [f"switchguid={guids[name]}"] if guids[name] else []
+        blocks.append("\n".join([*head, f'Switch 65 "{name}" # "{said}"', *lines[name], ""]))
+    for end, port in ports.items():
+        said = f"{end[0]} {port.rdma}" if named else UNNAMED["adapter"]
+        head = [f"caguid=0x{int(port.guid, 16) - 1:016x}"] if port.guid else []
+        rows = [spell[end]] if end in spell else []
+        blocks.append("\n".join([*head, f'Hca 1 "{end[0]} {end[1]}" # "{said}"', *rows, ""]))
+    path.write_text("\n".join(blocks) + "\n", "utf-8")
+
+
+@dataclass
+class Fabric:
+    """A running fabric. `start` is for programs that stay."""
+
+    folder: Path
+    env: dict[str, str]
+    running: list[subprocess.Popen]
+
+    def inside(self, host):
+        return {**self.env, "LD_PRELOAD": str(SIMULATED), "SIM_HOST": host}
+
+    def run(self, host, *command, check=True):
+        """Run a program as if on a server's port, called `SERVER PORT`; return what it printed."""
+        done = subprocess.run(
+            command, env=self.inside(host), cwd=self.folder, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def start(self, host, *command):
+        self.running.append(
+            subprocess.Popen(
+                command, env=self.inside(host), cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        )
+
+    def route(self, host, conf):
+        """Let OpenSM configure the fabric once; return its log, and the routing engine that it says it used."""
+        log = self.folder / "opensm.log"
+        self.run(host, "opensm", "-o", "-e", "-F", conf, "-f", str(log))
+        text = log.read_text("utf-8", errors="replace")
+        assert "SUBNET UP" in text, text
+        engine = re.search(r"osm_ucast_mgr_process: (\S+) tables configured", text)
+        return text, engine and engine[1]
+
+
+@contextmanager
+def simulated(folder, host):
+    """Run the fabric of `net` in a folder; stop it and all that was started in it at the end."""
+    # A name of its own for the sockets: they are abstract, so parallel tests would meet.
+    env = {**os.environ, "PATH": SEARCH, "IBSIM_SOCKNAME": f"sim{os.getpid()}"}
+    env |= {"OSM_TMP_DIR": str(folder), "OSM_CACHE_DIR": str(folder)}
+    output = (folder / "ibsim.out").open("w")
+    server = subprocess.Popen(["ibsim", "-s", "net"], cwd=folder, env=env, stdin=subprocess.PIPE, stdout=output, stderr=output)
+    fabric = Fabric(folder, env, [server])
+    try:
+        wait_for(lambda: "switchguid" in fabric.run(host, "ibnetdiscover", check=False))
+        yield fabric
+    finally:
+        for process in reversed(fabric.running):
+            process.kill()
+            process.wait()
+        server.stdin.close()
+        output.close()
+
+
+def wait_for(probe, limit_s=60):
+    """Return what a probe finds, once it finds something."""
+    end = time.monotonic() + limit_s
+    while not (found := probe()) and time.monotonic() < end:
+        time.sleep(0.2)
+    return found
