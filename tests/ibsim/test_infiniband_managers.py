@@ -1,0 +1,96 @@
+"""Two subnet managers with what we render for each: which is master, which keys they take, and the MTU they give to IPoIB."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.ibsim import simulator
+
+pytestmark = pytest.mark.opensm
+INTENT = """\
+name: ib
+site: {domain: ib.example.net}
+racks:
+  rows: {A: {id: 1, racks: 4}, N: {id: 2, racks: 4}}
+  groups:
+    gpu: {id: 1, rows: [A], height_u: 52, power_kw: 48, feed_kw: 48}
+    network: {id: 2, rows: [N], height_u: 48, power_kw: 30, feed_kw: 30}
+servers:
+  gpu: {id: 1, model: nvidia/dgx-h100, count: 5, unit: 31, racks: gpu, per_rack: 4}
+  ufm: {id: 2, model: nvidia/ufm-3.1, role: fabric-manager, manages: compute, count: 2, racks: network}
+networks:
+  compute: {technology: infiniband, leaf: nvidia/qm9700, isolation: pkeys, racks: network}
+  business: {leaf: nvidia/sn3700c, nos: sonic, pool: 10.112.0.0/16, racks: network}
+  oob: {leaf: nvidia/sn2201, nos: sonic, pool: 10.124.0.0/16, racks: network}
+tenants:
+  red: {id: 1, servers: [gpu-001..gpu-002], subnets: {front: {id: 1, cidr: 10.48.1.0/24}}}
+"""
+MANAGERS = ("ufm-001", "ufm-002")
+SOMEBODY = "gpu-004 ibp24s0"
+EQUAL_TO_DEFAULT = {"partition_config_file"}
+"""Rendered though Debian's build has the same default: other builds have another."""
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory):
+    """Run a small fabric, with the files of both managers in its folder."""
+    simulator.require_programs()
+    folder = tmp_path_factory.mktemp("managers")
+    plan = simulator.make_plan(folder, INTENT)
+    simulator.render_files(plan, folder)
+    simulator.write_net(plan, folder / "net", simulator.list_cables(plan))
+    with simulator.simulated(folder, SOMEBODY) as running:
+        running.plan = plan
+        yield running
+
+
+def read_keys(path):
+    lines = [line.split(None, 1) for line in path.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+    return {key: value.strip() for key, value in lines}
+
+
+@pytest.mark.parametrize("manager", MANAGERS)
+def test_opensm_takes_every_key_and_none_is_its_default(fabric, manager):
+    folder, host = fabric.folder, f"{manager} ib0"
+    fabric.run(host, "opensm", "-c", str(folder / "default.conf"), check=False)
+    fabric.run(host, "opensm", "-F", f"{manager}/opensm.conf", "-c", str(folder / "taken.conf"), check=False)
+    default, taken = read_keys(folder / "default.conf"), read_keys(folder / "taken.conf")
+    ours = read_keys(folder / manager / "opensm.conf")
+    assert {key: taken.get(key) for key in ours} == ours
+    given = {
+        "guid",
+        "sm_priority",
+        "routing_engine",
+        "root_guid_file",
+        "partition_config_file",
+        "node_name_map_name",
+        "log_max_size",
+    }
+    assert ours.keys() == given
+    assert {key for key in ours if default[key] == ours[key].replace(str(folder), "/etc/opensm")} == EQUAL_TO_DEFAULT
+
+
+def read_master(fabric):
+    found = re.search(r"sm guid (0x[0-9a-f]+),.* priority (\d+) state 3", fabric.run(SOMEBODY, "sminfo", check=False))
+    return found and (int(found[1], 16), int(found[2]))
+
+
+def test_the_first_manager_is_master_even_if_it_comes_second_and_ipoib_gets_4096(fabric):
+    ports = {s.name: int(p.guid, 16) for s in fabric.plan.servers for p in s.ports if (s.name in MANAGERS and p.name == "ib0")}
+    for manager, priority in (("ufm-002", 14), ("ufm-001", 15)):
+        conf, log = f"{manager}/opensm.conf", str(fabric.folder / f"{manager}.log")
+        fabric.start(f"{manager} ib0", "opensm", "-F", conf, "-f", log)
+        assert simulator.wait_for(lambda m=manager: (read_master(fabric) or [0])[0] == ports[m])
+        assert read_master(fabric) == (ports[manager], priority)
+    # A port is shown the groups of its own partitions. 0x85: exactly 4096 bytes.
+    own = {SOMEBODY: "0xFFFE", "gpu-001 ibp24s0": "0x8001"}
+    for host, key in own.items():
+        expected = {("0x85", "0xFFFF"), ("0x85", key)}
+        assert simulator.wait_for(lambda h=host, e=expected: read_groups(fabric, h) == e), read_groups(fabric, host)
+
+
+def read_groups(fabric, host):
+    """Return the MTU and partition of every multicast group that a port may join."""
+    return set(re.findall(r"Mtu\.+(\S+)\s+pkey\.+(\S+)", fabric.run(host, "saquery", "-g", check=False)))
