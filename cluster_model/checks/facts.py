@@ -89,10 +89,11 @@ class FactsMissing(Rule):
     """Know for which devices lines are left out.
 
     What it checks:
-        Servers, switches and PDUs of the plan without MAC addresses or serial numbers.
+        Servers, switches and PDUs of the plan without MAC addresses or serial numbers, InfiniBand switches without GUIDs.
 
     Why it matters:
-        Reservations in DHCP and serial numbers in labels and the asset list cannot be rendered for them; everything else can.
+        Reservations in DHCP and serial numbers in labels and the asset list cannot be rendered for them; everything else can. The
+        subnet manager's list of roots waits for the GUIDs.
 
     How to fix:
         Fill the CSV files named under `facts` when the vendor delivers; docs/facts-csv.md has the columns.
@@ -127,6 +128,7 @@ class FactsMissing(Rule):
 
 def _missing(plan: Plan) -> dict[Kind, dict[str, int]]:
     """Return how many devices of each kind lack what, under the names of the CSV's columns."""
+    infiniband = {network.name for network in plan.networks if network.technology == "infiniband"}
     return {
         "servers": {
             "serial": sum(not server.serial for server in plan.servers),
@@ -136,6 +138,7 @@ def _missing(plan: Plan) -> dict[Kind, dict[str, int]]:
         "switches": {
             "serial": sum(not switch.serial for switch in plan.switches),
             "mgmt_mac": sum(_no_mac(switch.management) for switch in plan.switches),
+            "guid": sum(not switch.guid for switch in plan.switches if switch.network in infiniband),
         },
         "pdus": {"serial": sum(not pdu.serial for pdu in plan.pdus), "mac": sum(_no_mac(pdu.management) for pdu in plan.pdus)},
     }

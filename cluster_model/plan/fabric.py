@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
@@ -230,7 +231,7 @@ def _fill_scalable_units(ctx: Context, shape: FabricShape, managers: list[str]) 
     manager_legs = _manager_legs(ctx, shape, managers)
     if manager_legs is None:
         return False
-    extra = ceil(len(manager_legs) / shape.leafs_per_unit)
+    extra = _managers_per_leaf(shape, manager_legs)
     uplinks = _uplinks(shape) if len(shape.legs) > 1 or _planned_units(ctx, size_of) * shape.leafs_per_unit > 1 else 0
     reserved = (
         extra if extra and shape.hosts_per_leaf + extra + uplinks > count_ports(shape.leaf.cages, shape.host_speed_gbps) else 0
@@ -264,11 +265,13 @@ def _planned_units(ctx: Context, size_of: dict[str, int]) -> int:
 
 
 def _manager_legs(ctx: Context, shape: FabricShape, managers: list[str]) -> list[tuple[Seat, Leg]] | None:
+    """Return the links of fabric managers. A plane is a subnet of its own, so the ports of a manager go to the planes in turn."""
     found: list[tuple[Seat, Leg]] = []
+    used = [0] * shape.planes
     for g in managers:
         group = ctx.cluster.servers[g]
         for number in range(1, _planned(ctx, g) + 1):
-            for port in ports_for(ctx, g, shape.name):
+            for place, port in enumerate(ports_for(ctx, g, shape.name)):
                 speeds = ({port.speed_gbps, *port.speeds_gbps}) & speeds_of(shape.leaf.cages)
                 if not speeds:
                     ctx.report(
@@ -280,9 +283,17 @@ def _manager_legs(ctx: Context, shape: FabricShape, managers: list[str]) -> list
                         fix="choose another model for the fabric manager",
                     )
                     return None
-                leg = Leg(0, len(found) % shape.leafs_per_unit, 0, -1, port, 0, 1, max(speeds), len(found))
+                plane = place % shape.planes
+                leg = Leg(plane, used[plane] % shape.leafs_per_unit, 0, -1, port, 0, 1, max(speeds), len(found))
+                used[plane] += 1
                 found.append(((g, number), leg))
     return found
+
+
+def _managers_per_leaf(shape: FabricShape, managers: list[tuple[Seat, Leg]]) -> int:
+    """Return the most links of fabric managers that a leaf of the first unit gets."""
+    by_plane = Counter(leg.plane for _, leg in managers)
+    return ceil(max(by_plane.values(), default=0) / shape.leafs_per_unit)
 
 
 def _refuse_managers(ctx: Context, managers: list[str], actual: str) -> None:
@@ -353,7 +364,7 @@ def _uplink_room(shape: FabricShape) -> int:
     able = [mode.count for cage in shape.leaf.cages if (mode := mode_for(cage, fabric))]
     own = sum(1 for cage in shape.leaf.cages if mode_for(cage, host) and not mode_for(cage, fabric))
     dense = min((mode.count for cage in shape.leaf.cages if (mode := mode_for(cage, host))), default=1)
-    links = shape.hosts_per_leaf + ceil(len(shape.managers) / shape.leafs_per_unit)
+    links = shape.hosts_per_leaf + _managers_per_leaf(shape, shape.managers)
     taken = max(0, ceil(links / dense) + shape.mixed - own)
     return sum(able[taken + shape.peer_links :])
 

@@ -86,6 +86,7 @@ FIRES = {
     "FCT101": {
         "no files": (items("servers", "gpu", serial=""), "no facts yet"),
         "one kind": (chain(items("servers", "gpu", serial=""), facts(files=FILES)), "of 9 servers 2 lack serial"),
+        "InfiniBand switch": (chain(networks("compute", technology="infiniband"), facts(files=FILES)), "4 lack guid"),
     },
     "GRW002": {
         "units": (networks("compute", planned_units=3), "compute 2 more units, 0 free ports"),
@@ -115,5 +116,12 @@ SILENT = {
     "K8S001": {"three": intent("kubernetes.control", "control")},
     "K8S002": {"two nodes": chain(_keep("control", 2), items("servers", "control", rack="N01"))},
     "FCT100": {"known": facts(servers={"gpu-001": ServerFacts(macs={"c0": "02:00:00:00:00:09"})}, files=FILES)},
-    "FCT101": {"all there": facts(files=FILES)},
+    "FCT101": {
+        "all there": facts(files=FILES),
+        "InfiniBand switch": chain(
+            networks("compute", technology="infiniband"),
+            items("switches", "compute", guid="0xfc6a1c0300100000"),
+            facts(files=FILES),
+        ),
+    },
 }

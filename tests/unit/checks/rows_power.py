@@ -55,6 +55,22 @@ def _fabric_managers(count):
     return change
 
 
+def _managed_planes(planes, *managed):
+    """Make InfiniBand of compute with planes, and give a fabric manager a port in each of the managed ones."""
+
+    def change(design):
+        changed = chain(_fabric_managers(1), networks("compute", technology="infiniband", planes=planes))(design)
+        servers = tuple(
+            replace(s, ports=tuple(replace(s.ports[0], name=f"ib{plane}", plane=plane) for plane in managed))
+            if s.role == "fabric-manager"
+            else s
+            for s in changed.plan.servers
+        )
+        return plan(servers=servers)(changed)
+
+    return change
+
+
 ON_N01 = chain(items("switches", "storage-leaf", rack="N01"))
 SHED, CAP_ALWAYS = intent("gpu.power.on_feed_loss", "shed"), intent("gpu.power.on_feed_loss", "always-cap")
 OVERLOADED = items("power", "A", load_w=45_000, fits=False)
@@ -106,6 +122,10 @@ FIRES = {
     },
     "RED008": {"one port": (_one_port, "4 storage servers of storage with one link")},
     "RED009": {"none": (_fabric_managers(0), "no fabric manager"), "one": (_fabric_managers(1), "one fabric manager")},
+    "RED011": {
+        "second plane": (_managed_planes(2, 1), "no fabric manager has a port in plane 2 of compute"),
+        "two of four": (_managed_planes(4, 1, 3), "in plane 2, 4 of compute"),
+    },
     "RED010": {
         "server": (items("servers", "gpu", bmc=None), "2 devices without out-of-band access"),
         "switch and PDU": (
@@ -170,6 +190,7 @@ SILENT = {
     "RED007": {"compute": ports("servers", "gpu-001", "c", peer="compute-leaf-01")},
     "RED008": {"control": items("servers", "control", role="storage")},
     "RED009": {"two": _fabric_managers(2), "RoCE": networks("compute", design="leaf-spine")},
+    "RED011": {"each plane": _managed_planes(2, 1, 2), "one plane": _fabric_managers(2), "nobody: RED009": _fabric_managers(0)},
     "RED010": {"no BMC": chain(hardware("test/gpu", "bmc", False), items("servers", "gpu", bmc=None))},
     "PLN001": {"other cable": items("cables", "gpu-001", length_m=3.0)},
 }
