@@ -19,7 +19,7 @@ from cluster_model.render.switch import render_switches
 from tests.vm.job import Outside, make_job
 from tests.vm.machine import HERE, run_job
 
-pytestmark = [pytest.mark.slow, pytest.mark.frr]
+pytestmark = pytest.mark.frr
 
 WEB = "192.0.2.80"  # beyond the internet's router
 DEPOT = "10.200.1.1"  # beyond the vehicles' router
@@ -28,8 +28,8 @@ OUTSIDE = {
     "internet": Outside(("0.0.0.0/0", "5.5.0.0/16", "10.48.0.0/16"), (f"{WEB}/32",)),
     "vehicles": Outside(("10.200.1.0/24", "10.200.2.128/25", "172.20.0.0/16", "0.0.0.0/0"), (f"{DEPOT}/32",)),
 }
-BORDERS = ("business-border-01", "business-border-02")
-PAIR = ("business-leaf-u01-01", "business-leaf-u01-02")
+BORDER = "business-border-01"
+LEAFS = ("business-leaf-u01-01", "business-leaf-u02-01")
 
 
 def ping(name: str, node: str, to: str, **options: Any) -> dict[str, Any]:
@@ -75,14 +75,10 @@ STEPS = [
     ask("red's other machine outside", "omega-001"),
     show("heard by internet", "internet", "show bgp ipv4 unicast json"),
     show("heard by vehicles", "vehicles", "show bgp ipv4 unicast json"),
-    *(show(f"{vrf} on {BORDERS[0]}", BORDERS[0], f"show bgp vrf {vrf} ipv4 unicast json") for vrf in ("internet", "vehicles")),
-    *(show(f"routes of {vrf}", PAIR[0], f"show ip route vrf {vrf} json") for vrf in ("red", "blue", "services")),
-    show("routes of intake", "business-leaf-u02-01", "show ip route vrf intake json"),
-    show("routes of green", "business-leaf-u02-01", "show ip route vrf green json"),
-    {"name": "death of a leaf", "do": "kill", "node": PAIR[0]},
-    {"name": "other cable", "do": "plug", "node": "alpha-001"},
-    ping("gateway over the other leaf", "alpha-001", "10.48.1.1", within_s=60),
-    ping("from afar over the other leaf", "omega-001", "10.48.1.16", within_s=90),
+    *(show(f"{vrf} on {BORDER}", BORDER, f"show bgp vrf {vrf} ipv4 unicast json") for vrf in ("internet", "vehicles")),
+    *(show(f"routes of {vrf}", LEAFS[0], f"show ip route vrf {vrf} json") for vrf in ("red", "blue", "services")),
+    show("routes of intake", LEAFS[1], "show ip route vrf intake json"),
+    show("routes of green", LEAFS[1], "show ip route vrf green json"),
 ]
 
 
@@ -158,10 +154,10 @@ def test_the_dedicated_line_is_intake_s_alone(found: dict[str, Any]) -> None:
 
 
 def test_only_what_the_filter_names_is_taken(found: dict[str, Any]) -> None:
-    taken = set(found[f"vehicles on {BORDERS[0]}"]["routes"])
+    taken = set(found[f"vehicles on {BORDER}"]["routes"])
     assert taken == {"10.200.1.0/24", "10.48.16.0/24"}
-    taken = set(found[f"internet on {BORDERS[0]}"]["routes"])
-    assert taken == {"0.0.0.0/0", "203.0.113.0/30", "203.0.113.8/30"}
+    taken = set(found[f"internet on {BORDER}"]["routes"])
+    assert taken == {"0.0.0.0/0", "203.0.113.0/29", "203.0.113.8/29"}
     assert "0.0.0.0/0" in found["routes of red"]
     assert "5.5.0.0/16" not in found["routes of red"]
 
@@ -174,19 +170,12 @@ def _heard(table: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def test_only_what_the_filter_names_is_told(found: dict[str, Any], plan: Plan) -> None:
-    asns = {name: str(plan.switch(name).asn) for name in BORDERS}
-    internet = _heard(found["heard by internet"])
-    halves = {"203.0.113.0/30": 0, "203.0.113.4/30": 1, "203.0.113.8/30": 0, "203.0.113.12/30": 1}
-    assert internet == {prefix: [asns[BORDERS[border]]] for prefix, border in halves.items()}
-    assert _heard(found["heard by vehicles"]) == {"10.48.16.0/24": [asns[BORDERS[0]]]}
+    asn = str(plan.switch(BORDER).asn)
+    assert _heard(found["heard by internet"]) == {"203.0.113.0/29": [asn], "203.0.113.8/29": [asn]}
+    assert _heard(found["heard by vehicles"]) == {"10.48.16.0/24": [asn]}
 
 
 def test_tenants_leave_with_outside_addresses_of_their_own(found: dict[str, Any]) -> None:
     for step in ("red outside", "red's other machine outside"):
         assert found[step] in {f"203.0.113.{last}" for last in range(8)}
     assert found["blue outside"] in {f"203.0.113.{last}" for last in range(8, 16)}
-
-
-@pytest.mark.parametrize("step", ["gateway over the other leaf", "from afar over the other leaf"])
-def test_a_host_moves_to_the_other_leaf(found: dict[str, Any], step: str) -> None:
-    assert found[step]["received"] > 0

@@ -176,7 +176,6 @@ class Fabric:
         for port in bond["ports"]:
             batch.append(f"link set {port} master {bond['name']}")
         batch.append(f"link set {bond['name']} mtu {bond['mtu_bytes']} up")
-        batch += [f"link set {port} down" for port in bond["ports"][1:]]  # see job.py
         for vlan in bond["vlans"]:
             if vlan["tagged"]:
                 batch.append(f"link add {vlan['name']} link {bond['name']} type vlan id {vlan['vlan']}")
@@ -284,20 +283,6 @@ class Fabric:
 
     def do_shell(self, step: dict[str, Any]) -> str:
         return self.nodes[step["node"]].run("sh", "-c", step["command"], check=False)
-
-    def do_plug(self, step: dict[str, Any]) -> str:
-        """Plug in a host's other cables."""
-        for port in self.job["hosts"][step["node"]]["ports"][1:]:
-            self.nodes[step["node"]].run("ip", "link", "set", port, "up")
-        return "plugged"
-
-    def do_kill(self, step: dict[str, Any]) -> str:
-        """Let a switch die: its daemons without a goodbye, then all its ports."""
-        node = self.nodes[step["node"]]
-        ports = [port for end in self.job["links"] for name, port in (end[:2], end[2:]) if name == step["node"]]
-        batch = "".join(f"link set {port} down\n" for port in ports)
-        node.run("sh", "-c", "kill -9 $(cat /run/frr/*.pid); ip -b -", text=batch)
-        return "dead"
 
 
 def serve() -> None:

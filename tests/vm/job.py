@@ -1,10 +1,4 @@
-"""From a plan and its rendered files to the machine's job: who is linked with whom, who hosts are, what external peers say.
-
-Hosts have one of their cables plugged in until a step plugs the others. FRR 8.4 and Debian 12's kernel agree on EVPN multihoming
-in BGP but not in forwarding: zebra sends a MAC behind an Ethernet segment to the bridge alone, never to the VXLAN device (no
-NTF_SELF beside a nexthop group), and asks for neighbours that do not age by a flag that only a patched kernel knows. With one
-cable in, each segment is on one leaf, and neither is missed.
-"""
+"""From a plan and its rendered files to the machine's job: who is linked with whom, who hosts are, what external peers say."""
 
 from __future__ import annotations
 
