@@ -58,7 +58,7 @@ def command(
     _report(target, done, check, form)
     missing = list_unrendered(opened.plan) if families is None or "switches" in families else {}
     if missing and form == "text":
-        parts = [f"{count} {nos or 'infiniband'}" for nos, count in sorted(missing.items())]
+        parts = [f"{count} {nos}" for nos, count in sorted(missing.items())]
         click.echo(f"note: no configuration files yet for {', '.join(parts)} switches: their templates come later", err=True)
     if check and (done.written or done.removed):
         raise click.exceptions.Exit(ERRORS)

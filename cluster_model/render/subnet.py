@@ -150,7 +150,11 @@ def _render_opensm(plan: Plan, subnet: Subnet, server: Server | None, port: Serv
         ]
     engines, why = choose_routing(subnet)
     if engines:
-        lines += ["", f"# {_upper(why)}.", f"routing_engine {engines}"]
+        lines += ["", f"# {_upper(why)}."]
+        lines += [
+            "# NVIDIA's own build (DOCA, MLNXSM) has ar_updn as its default, which adds adaptive routing: delete the line there."
+        ]
+        lines += [f"routing_engine {engines}"]
         lines += ["", *_word_roots(subnet)]
     lines += [
         "",

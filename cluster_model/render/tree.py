@@ -113,5 +113,9 @@ def render_tree(
 
 
 def list_unrendered(plan: Plan) -> dict[str, int]:
-    """Return how many switches get no configuration files, by network operating system ("" for InfiniBand)."""
-    return dict(Counter(switch.nos for switch in plan.switches if not has_templates(switch.nos)))
+    """Return how many switches get no configuration files yet, by network operating system.
+
+    InfiniBand switches need none: their subnet manager configures them, and its files lie under fabric-manager/.
+    """
+    managed = {network.name for network in plan.networks if network.technology == "infiniband"}
+    return dict(Counter(s.nos for s in plan.switches if s.network not in managed and not has_templates(s.nos)))
