@@ -38,16 +38,18 @@ DEFAULTS = {"MODEL": "nvidia/dgx-h100", "LEAF": "nvidia/qm9700", "COUNT": "5", "
 
 
 @cache
-def make_plan(form, facts=""):
-    """Return the plan of a form; `facts` is the text of switches.csv."""
+def make_plan(form, switches="", servers=""):
+    """Return the plan of a form; `switches` and `servers` are the text of fact files."""
     text = INTENT
     for word, value in (DEFAULTS | FORMS[form]).items():
         text = text.replace(word, value)
     with TemporaryDirectory() as name:
         folder = Path(name)
+        facts = {kind: rows for kind, rows in (("switches", switches), ("servers", servers)) if rows}
+        for kind, rows in facts.items():
+            (folder / f"{kind}.csv").write_text(rows, "utf-8")
         if facts:
-            (folder / "switches.csv").write_text(facts, "utf-8")
-            text += "facts: {switches: switches.csv}\n"
+            text += f"facts: {{{', '.join(f'{kind}: {kind}.csv' for kind in facts)}}}\n"
         (folder / "cluster.yml").write_text(text, "utf-8")
         loaded = load_cluster(folder)
         plan, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
@@ -56,9 +58,9 @@ def make_plan(form, facts=""):
 
 
 @cache
-def render_files(form, facts=""):
+def render_files(form, switches=""):
     """Return the text of the files under fabric-manager/, by name."""
-    tree = render_tree(make_plan(form, facts), load_catalogue()[0], {"fabric-manager"})
+    tree = render_tree(make_plan(form, switches), load_catalogue()[0], {"fabric-manager"})
     return {path.partition("/")[2]: text.decode() for path, text in tree.items() if path.startswith("fabric-manager/")}
 
 

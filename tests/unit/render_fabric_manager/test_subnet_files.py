@@ -119,3 +119,12 @@ def test_opensm_reads_every_line_whole(form):
     for name, text in render_files(form).items():
         limit = 255 if name.startswith(("root_guids", "ib-node")) else 4096
         assert max(map(len, text.splitlines())) < limit, name
+
+
+def test_parts_of_a_divided_port_have_guids_of_their_own_and_a_whole_port_by_either_name():
+    rows = "name,guid.rail0,guid.rail0s0,guid.rail0s1\ngpu-001,0x00000000000000aa,0x00000000000000a0,0x00000000000000a1\n"
+    split = {p.name: p.guid for p in make_plan("two planes", servers=rows).server("gpu-001").ports if p.name.startswith("rail0")}
+    assert split == {"rail0s0": "0x00000000000000a0", "rail0s1": "0x00000000000000a1"}
+    for column in ("enp24s0np0", "ibp24s0"):
+        plan = make_plan("two tiers", servers=f"name,guid.{column}\ngpu-001,0x00000000000000a0\n")
+        assert {p.name: p.guid for p in plan.server("gpu-001").ports}["ibp24s0"] == "0x00000000000000a0"
