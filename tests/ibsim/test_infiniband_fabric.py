@@ -153,3 +153,11 @@ def test_with_roots_named_a_broken_cable_changes_no_engine(superpod):
     simulator.write_net(plan, folder / "net", simulator.list_cables(plan)[:-1])
     with simulator.simulated(folder, MANAGER) as fabric:
         assert fabric.route(MANAGER, "ufm-001/opensm.conf")[1] == "ftree"
+
+
+def test_the_expected_topology_boots_as_it_is(intent, tmp_path):
+    plan = simulator.make_plan(tmp_path, intent, guids=False)
+    (tmp_path / "net").write_text(simulator.render_files(plan, tmp_path)["topology.txt"], "utf-8")
+    with simulator.simulated(tmp_path, "ufm-001 mlx5_0") as fabric:
+        assert fabric.route("ufm-001 mlx5_0", "ufm-001/opensm.conf")[1] == "ftree"
+        assert not compare_topology(plan, fabric.run("ufm-001 mlx5_0", "ibnetdiscover"))
