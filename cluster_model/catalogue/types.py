@@ -310,6 +310,8 @@ class Platform(Strict):
     """Largest MTU it accepts on a routed port."""
     vrf_name_length: int = 15
     """Longest VRF name, `vrf_prefix` included."""
+    reserved_vlans: list[tuple[int, int]] = []
+    """VLANs that it keeps for itself, as ranges with both ends."""
     vrf_prefix: str = ""
     """What its VRF names must begin with."""
     vlan_name: str = "vlan{id}"

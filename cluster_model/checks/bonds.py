@@ -173,3 +173,39 @@ class SegmentReused(Rule):
 
     def _report(self, summary: str) -> Diagnostic:
         return self.finding("networks.business", summary, "one per server", "", "report this with your cluster.yml")
+
+
+class SegmentWithoutFilters(Rule):
+    """Let switches with a switching chip share bonds by Ethernet segments.
+
+    What it checks:
+        Leaf pairs with Ethernet segments against the platform's feature segment_filters.
+
+    Why it matters:
+        BGP of plain Linux tells all that multihoming needs, and the kernel forwards otherwise: both leafs pass a flooded frame
+        on to the server, what a server sends may come back to it by the other leaf, and addresses behind the other leaf are
+        forgotten. Servers see frames twice, and lose some when a link is out.
+
+    How to fix:
+        Set `leafs_per_unit` to 1 where that is enough (servers then bond to one leaf), or run another `nos` on the leafs. In a
+        laboratory that looks at BGP alone it may stay.
+
+    Source:
+        RFC 7432, sections 8.3 (split horizon) and 8.5 (designated forwarder); FRRouting/frr issues 10027, 10090 and 18748; seen
+        on FRR 8.4.4 with Debian 12's kernel.
+    """
+
+    id, severity, title = "BND005", "warning", "Ethernet segments that the switch does not enforce"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        network = design.plan.network("business")
+        platform = design.platform(network) if network is not None else None
+        if network is None or platform is None or network.homing != "esi" or platform.features.get("segment_filters", True):
+            return
+        yield self.finding(
+            "networks.business.leafs_per_unit",
+            f"{platform.name} tells of Ethernet segments, and forwards without their filters",
+            "switches that filter by Ethernet segment",
+            f"{network.homing} on {network.nos}",
+            "set leafs_per_unit to 1, or choose another nos for the leafs",
+        )

@@ -86,6 +86,44 @@ class VlanReused(Rule):
             )
 
 
+class VlanReserved(Rule):
+    """Keep tenants out of the VLANs that a switch takes for itself.
+
+    What it checks:
+        VLAN ids of subnets and of VRFs against `reserved_vlans` of the business network's platforms, the border's included.
+
+    Why it matters:
+        The switch gives these to its routed ports and VRFs. A tenant's VLAN among them is refused, or comes up until the next
+        port takes its number.
+
+    How to fix:
+        Give the tenant a lower id (its VLANs are 16 times the id and the 15 behind), or write `vlan`.
+
+    Source:
+        `reserved_vlans` of templates/switch/NOS/platform.yml: NVUE's reserved range, and what our EOS configuration leaves to
+        routed ports.
+    """
+
+    id, title = "TEN013", "VLAN that a switch keeps for itself"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        network = design.plan.network("business")
+        if network is None:
+            return
+        for nos in design.systems(network):
+            platform = design.catalogue.platforms.get(nos)
+            for first, last in platform.reserved_vlans if platform is not None else ():
+                for number in _list_numbers(design, "vlan"):
+                    if first <= number.value <= last:
+                        yield self.finding(
+                            number.where,
+                            f"VLAN {number.value} of {number.owner} is one that {platform.name if platform else nos} keeps",
+                            f"a VLAN outside of {first} to {last}",
+                            str(number.value),
+                            "give the tenant a lower id, or set vlan",
+                        )
+
+
 class VniReused(Rule):
     """Give every VXLAN a number of its own.
 

@@ -294,6 +294,8 @@ FIRES = {
     },
     "BND002": {"one of two": (_fewer_ports("control"), "3 servers of control with one link to the business network")},
     "BND003": {"half": (ports("servers", "gpu-001", "b1", speed_gbps=200), "1 server of gpu over links of different speeds")},
+    "BND005": {"plain Linux": (platform(lacks=("segment_filters",)), "TestOS tells of Ethernet segments")},
+    "TEN013": {"VRF and subnets": (platform(reserved_vlans=[(16, 17)]), "is one that TestOS keeps")},
     "BND004": {
         "two servers": (_second_bond(esi="03:02:67:79:00:00:01:00:00:01"), "belongs to gpu-001, gpu-002"),
         "two segments": (_second_bond(esi="03:02:67:79:00:00:01:00:00:99"), "gpu-002 has 2 Ethernet segments"),
@@ -443,6 +445,8 @@ SILENT = {
         "one leaf": chain(_fewer_ports("control"), networks("business", leafs_per_unit=1)),
     },
     "BND003": {"other server": ports("servers", "gpu-001", "b", speed_gbps=200)},
+    "BND005": {"MLAG": chain(networks("business", homing="mlag"), platform(lacks=("segment_filters",)))},
+    "TEN013": {"beside it": platform(reserved_vlans=[(2, 15), (4000, 4093)])},
     "BND004": {"MLAG": lambda design: overlays("business-leaf", bonds=_bare(design))(design)},
     "NET022": {
         "just fits": networks("business", host_mtu_bytes=9050),

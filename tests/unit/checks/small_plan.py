@@ -116,7 +116,7 @@ CHIP = {
 }
 FEATURES = (
     *("pfc", "ecn", "pfc_watchdog", "bgp_unnumbered", "dhcp_relay", "breakout"),
-    *("vxlan_evpn", "evpn_multihoming", "mlag", "nat"),
+    *("vxlan_evpn", "evpn_multihoming", "segment_filters", "mlag", "nat"),
 )
 PLATFORM: dict[str, Any] = {
     "name": "TestOS",
