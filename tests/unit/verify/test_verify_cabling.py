@@ -12,7 +12,6 @@ from cluster_model.verify.cabling import compare_cabling
 from cluster_model.verify.manual import MANUALS
 from cluster_model.verify.observed import Neighbour, ObservedPort
 
-
 STORAGE = ("gpu-001", "enp170s0f0np0")
 
 

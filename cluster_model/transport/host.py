@@ -1,0 +1,71 @@
+"""Sessions to hosts, by OpenSSH's client: its configuration, agent, known hosts and jump hosts are the user's own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+
+from cluster_model.transport.session import Answer, Login, Target, UnreachableError, shorten
+
+_FAILED = 255
+"""ssh's own exit code for a connection that failed (ssh(1), EXIT STATUS)."""
+_NOISE = re.compile(r"^(Warning: Permanently added|\*\*|Connection closed by)")
+
+
+class HostSession:
+    """A host. It is logged in to once for each batch of commands, which a shell reads from its standard input."""
+
+    def __init__(self, target: Target, login: Login) -> None:
+        self._target = target
+        self._login = login
+
+    def ask(self, commands: Sequence[str]) -> list[Answer]:
+        """Return the answers to commands, in their order, of one login."""
+        script = ["export LC_ALL=C"]
+        script += [f"echo gpuyard-begin; {{ {command}\n}} 2>&1 </dev/null; echo gpuyard-end-$?" for command in commands]
+        try:
+            done = subprocess.run(
+                self._command(),
+                input="\n".join(script) + "\n",
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=self._login.connect_s + self._login.answer_s * len(commands),
+                check=False,
+            )
+        except subprocess.TimeoutExpired as expired:
+            raise UnreachableError(f"no answer in {expired.timeout:g} s") from None
+        except OSError as error:
+            raise UnreachableError(f"ssh cannot be run: {error.strerror}") from None
+        answers = [
+            Answer(text, code == "0")
+            for text, code in re.findall(r"gpuyard-begin\n(.*?)gpuyard-end-(\d+)\n", done.stdout, re.DOTALL)
+        ]
+        if len(answers) != len(commands):
+            said = "\n".join(line for line in done.stderr.splitlines() if not _NOISE.match(line))
+            silent = "connection refused or closed" if done.returncode == _FAILED else "its shell does not answer"
+            raise UnreachableError(shorten(said) if said.strip() else silent)
+        return answers
+
+    def _command(self) -> list[str]:
+        login, target = self._login, self._target
+        options = {
+            "BatchMode": "yes",
+            "ConnectTimeout": f"{max(1, round(login.connect_s))}",
+            "StrictHostKeyChecking": "accept-new",
+        }
+        command = ["ssh", "-T", *(f"-o{key}={value}" for key, value in options.items())]
+        command += ["-F", str(login.ssh_config)] if login.ssh_config else []
+        command += ["-i", str(login.key)] if login.key else []
+        command += ["-l", login.user] if login.user else []
+        command += ["-p", str(target.port)] if target.port != 22 else []
+        return [*command, "--", target.address, "sh", "-s"]
+
+    def close(self) -> None:
+        """Nothing is open between batches."""
+
+
+def open_host(target: Target, login: Login) -> HostSession:
+    """Return a session to a host; whether it answers shows with the first question."""
+    return HostSession(target, login)

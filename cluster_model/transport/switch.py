@@ -1,0 +1,97 @@
+"""Sessions to switches, by netmiko."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cluster_model.transport.session import SHELL, Answer, Login, Target, UnreachableError, shorten
+
+if TYPE_CHECKING:
+    from netmiko import BaseConnection
+
+_QUIET = "unset HISTFILE; export LC_ALL=C PAGER=cat VTYSH_PAGER=cat"
+"""Sent first to a shell, so that reading leaves no trace in its history and nothing waits in a pager."""
+_REFUSED = re.compile(
+    r"^\s*% ?(Invalid|Incomplete|Ambiguous|Unknown|Command|Authorization|Unavailable|Not supported)", re.M | re.I
+)
+
+
+class SwitchSession:
+    """A session to a switch: a shell, whose exit codes are read, or a network CLI, whose refusals begin with `%`."""
+
+    def __init__(self, target: Target, login: Login) -> None:
+        self._target = target
+        self._login = login
+        self._is_shell = target.driver == SHELL
+        self._connection = _connect(target, login)
+        if self._is_shell:
+            self.ask([_QUIET])
+
+    def ask(self, commands: Sequence[str]) -> list[Answer]:
+        """Return the answers to commands, in their order."""
+        return [self._ask_shell(command) if self._is_shell else self._ask_cli(command) for command in commands]
+
+    def _ask_shell(self, command: str) -> Answer:
+        # The marks are sums, so that the echo of the command does not hold them.
+        text = self._send(f"echo gpuyard-$((40+1)); {command}; echo gpuyard-$((40+2))-$?", expect_string=r"gpuyard-42-\d+")
+        found = re.search(r"gpuyard-41\r?\n(.*?)gpuyard-42-(\d+)", text, re.DOTALL)
+        if found is None:
+            raise UnreachableError(f"its shell does not answer as a shell does: {shorten(text)[:80]}")
+        return Answer(found[1].replace("\r\n", "\n"), found[2] == "0")
+
+    def _ask_cli(self, command: str) -> Answer:
+        text = self._send(command)
+        return Answer(text, not _REFUSED.search(text))
+
+    def _send(self, command: str, **more: Any) -> str:
+        from netmiko.exceptions import NetmikoBaseException
+        from paramiko.ssh_exception import SSHException
+
+        if self._is_shell:
+            more |= {"strip_prompt": False, "strip_command": False, "cmd_verify": False}
+        try:
+            return str(self._connection.send_command(command, read_timeout=self._login.answer_s, **more))
+        except (NetmikoBaseException, SSHException, OSError, EOFError) as error:
+            raise UnreachableError(f"no answer to `{command[:60]}` in {self._login.answer_s:g} s: {shorten(error)}") from None
+
+    def close(self) -> None:
+        """Log out."""
+        with contextlib.suppress(Exception):
+            self._connection.disconnect()
+
+
+def _connect(target: Target, login: Login) -> BaseConnection:
+    from netmiko import ConnectHandler
+    from netmiko.exceptions import NetmikoBaseException
+    from paramiko.ssh_exception import BadHostKeyException, SSHException
+
+    # A host key that is not known is accepted; one that is known and differs is refused.
+    options: dict[str, Any] = {
+        "device_type": target.driver,
+        "host": target.address,
+        "port": target.port,
+        "username": login.user or None,
+        "password": login.password or None,
+        "use_keys": True,
+        "key_file": str(login.key) if login.key else None,
+        "allow_agent": login.key is None,
+        "system_host_keys": True,
+        "ssh_config_file": str(login.ssh_config) if login.ssh_config else None,
+        "conn_timeout": login.connect_s,
+        "auth_timeout": login.connect_s,
+        "banner_timeout": login.connect_s,
+    }
+    try:
+        return ConnectHandler(**options)
+    except BadHostKeyException:
+        raise UnreachableError("its host key is not the one in known_hosts") from None
+    except (NetmikoBaseException, SSHException, OSError, EOFError, ValueError) as error:
+        raise UnreachableError(shorten(error)) from None
+
+
+def open_switch(target: Target, login: Login) -> SwitchSession:
+    """Return a session to a switch."""
+    return SwitchSession(target, login)
