@@ -1,17 +1,18 @@
-"""All manuals in one form: those of the intent, the catalogue, the plan and the design rules."""
+"""All manuals in one form: those of the intent, the catalogue, the plan, the design rules, and of reading gear."""
 
 from __future__ import annotations
 
 from cluster_model.catalogue.manual import MANUALS as CATALOGUE
 from cluster_model.intent.manual import MANUALS as INTENT
 from cluster_model.render.manual import MANUALS as RENDER
+from cluster_model.verify.manual import MANUALS as VERIFY
 
 
 def read_manuals() -> dict[str, tuple[str, str]]:
     """Return title and text of every manual by rule id, sorted by id."""
     from cluster_model.checks.registry import RULES
 
-    entries = {**INTENT, **CATALOGUE, **RENDER}
+    entries = {**INTENT, **CATALOGUE, **RENDER, **VERIFY}
     texts = {id_: (entry.title, f"{entry.why}\n\nHow to fix:\n{_indent(entry.fix)}") for id_, entry in entries.items()}
     for id_, rule in RULES.items():
         manual = rule.manual()

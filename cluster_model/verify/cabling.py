@@ -155,7 +155,7 @@ class _Comparison:
                     else f"{name} is dark on the one cable that could be looked at",
                     expected="link on every planned cable",
                     actual=f"no answer, no link; {word[bmc[name]] if name in bmc else 'whether its BMC has power is not known'}",
-                    fix=f"switch {name} ({self.places.word((name, ''))}) on, or look at its feeds",
+                    fix=f"switch on {name} at {self.places.spot(name)}, or look at its feeds",
                 )
             )  # fmt: skip
 
@@ -185,7 +185,6 @@ class _Comparison:
 
     def _report_absent(self, cable: Cable, end: End) -> None:
         self.states[cable.label] = "absent"
-        place = self.places.word((end[0], ""))
         self.jobs.append(
             self.places.job(
                 "VER014",
@@ -195,7 +194,7 @@ class _Comparison:
                 f"{end[0]} has no port {end[1]}",
                 expected=f"{end[1]}, for the cable to {word_end(self.partner(end))}",
                 actual=self._list_ports(end[0]),
-                fix=f"look at breakout or network cards of {place}",
+                fix=f"look at breakout or network cards of {end[0]} at {self.places.spot(end[0])}",
             )
         )
 

@@ -58,6 +58,11 @@ class Places:
         rack, u = self.rack(end[0])
         return " ".join(part for part in (rack, f"U{u}" if u else "", end[0].removeprefix(UNKNOWN), end[1]) if part)
 
+    def spot(self, device: str) -> str:
+        """Return where a device hangs: `A01 U17`."""
+        rack, u = self.rack(device)
+        return f"{rack} U{u}" if u else rack
+
     def cross(self, near: End, far: End) -> str:
         """Return in words that a network card hangs on a leaf of other rails or another plane; empty where it does not."""
         nic, switch = self._nics.get(near), self.switches.get(far[0])

@@ -1,0 +1,277 @@
+"""`gpuyard verify`: gear as it is against the plan. Nothing is written to gear."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cluster_model.cli.common import ERRORS, USAGE, accept_inspection, cluster_argument, finding_options, inspect_cluster
+from cluster_model.cli.findings import Format, count_findings, format_json, print_findings, promote_warnings
+
+if TYPE_CHECKING:
+    from cluster_model.intent.load import Loaded
+    from cluster_model.plan.model import Plan
+    from cluster_model.verify.collect import Scope
+    from cluster_model.verify.observed import Observed
+    from cluster_model.verify.places import Job
+    from cluster_model.verify.reader import Wish
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+UNREACHED = 3
+"""Exit code where a device was not reached; main.py has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How devices are reached, as typed."""
+
+    user: str
+    host_user: str
+    key: Path | None
+    ssh_config: Path | None
+    timeout: float
+    parallel: int
+    hosts: bool
+    observed: Path | None
+    save: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What both verbs begin with."""
+
+    plan: Plan
+    loaded: Loaded
+    scope: Scope
+    observed: Observed
+
+
+def reading_options(command: Command) -> Command:
+    """Add what both verbs take: which part, how to log in, and observations in files."""
+    options = [
+        click.option("--network", "networks", multiple=True, metavar="NAME", help="Look at this network alone; may be repeated."),
+        click.option("--rack", "racks", multiple=True, metavar="NAME", help="Look at this rack alone; may be repeated."),
+        click.option("--hosts/--no-hosts", default=True, help="Whether to log in to servers too.", show_default=True),
+        click.option("--user", envvar="GPUYARD_USER", default="", help="User on switches [env GPUYARD_USER]; default: yours."),
+        click.option("--host-user", envvar="GPUYARD_HOST_USER", default="", help="User on hosts [env GPUYARD_HOST_USER]."),
+        click.option(
+            "--key", type=_FILE, envvar="GPUYARD_SSH_KEY", help="Private key [env GPUYARD_SSH_KEY]; default: agent and ~/.ssh."
+        ),
+        click.option("--ssh-config", type=_FILE, help="OpenSSH configuration to use, for jump hosts and ports."),
+        click.option(
+            "--timeout", type=click.FloatRange(1, 600), default=60, show_default=True, help="Seconds to wait for an answer."
+        ),
+        click.option("--parallel", type=click.IntRange(1, 256), default=32, show_default=True, help="Sessions open at once."),
+        click.option("--observed", type=_FILE, help="Compare this file, written by --save, instead of asking devices."),
+        click.option("--save", type=click.Path(path_type=Path), help="Write what devices told into this file."),
+        click.option(
+            "--print", "sheet", type=click.Path(path_type=Path), help="Write the jobs as a page to print (HTML), by rack."
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group()
+def command() -> None:
+    """Compare gear as it is with the plan. Only reads; nothing is written to gear.
+
+    Switches are read by netmiko, hosts by ssh; passwords for switches come from GPUYARD_PASSWORD. Exit codes: 0 as planned,
+    1 differences, 3 a device was not reached (the others are compared).
+    """
+
+
+@command.command()
+@cluster_argument
+@reading_options
+@finding_options
+def cabling(
+    cluster: Path, networks: tuple[str, ...], racks: tuple[str, ...], sheet: Path | None, form: Format, strict: bool, **reach: Any
+) -> None:
+    """Compare cables as they lie with the plan, and say which plug to move where.
+
+    Who is at the other end is told by LLDP, else by the MAC address in the forwarding table.
+    """
+    from cluster_model.verify.cabling import compare_cabling
+    from cluster_model.verify.fabric import report_devices
+    from cluster_model.verify.places import Places
+
+    desk = open_desk(cluster, networks, racks, form, Reach(**reach), fabric=False)
+    cables = desk.scope.cables(desk.plan)
+    report = compare_cabling(desk.plan, desk.observed, cables)
+    off = [job.device for job in report.jobs if job.finding.id == "VER007"]
+    jobs = sorted([*report.jobs, *report_devices(Places(desk.plan), desk.observed, silent=off)], key=lambda job: job.sort_key)
+    counts = {state: report.counts[state] for state in STATES if report.counts[state]}
+    words = ", ".join(f"{number:,} {STATES[state]}" for state, number in counts.items())
+    finish(desk, jobs, f"{len(cables):,} cables: {words or 'none'}", {"cables": counts}, sheet, form, strict)
+
+
+STATES = {
+    "right": "right",
+    "exchanged": "exchanged",
+    "wrong": "in a wrong place",
+    "dark": "dark",
+    "off": "of devices that are off",
+    "torn": "contradictory",
+    "absent": "without a port",
+    "unproven": "unproven",
+    "unread": "not read",
+}
+
+
+@command.command()
+@cluster_argument
+@reading_options
+@finding_options
+def fabric(
+    cluster: Path, networks: tuple[str, ...], racks: tuple[str, ...], sheet: Path | None, form: Format, strict: bool, **reach: Any
+) -> None:
+    """Compare BGP sessions, AS numbers, MTU, ECMP width and PFC with the plan."""
+    from cluster_model.verify.fabric import compare_fabric, report_devices
+    from cluster_model.verify.places import Places
+
+    desk = open_desk(cluster, networks, racks, form, Reach(**reach), fabric=True)
+    report = compare_fabric(desk.plan, desk.observed, desk.scope.switches(desk.plan))
+    jobs = sorted([*report.jobs, *report_devices(Places(desk.plan), desk.observed)], key=lambda job: job.sort_key)
+    words = ", ".join(f"{number:,} {what}" for what, number in report.compared.items())
+    finish(desk, jobs, f"compared: {words or 'nothing'}", {"compared": dict(report.compared)}, sheet, form, strict)
+
+
+def open_desk(
+    cluster: Path, networks: tuple[str, ...], racks: tuple[str, ...], form: Format, reach: Reach, *, fabric: bool
+) -> Desk:
+    """Return the plan, what to look at and what devices told; usage errors where a network or rack is not there."""
+    from cluster_model.verify.collect import Scope
+
+    inspection = inspect_cluster(cluster)
+    plan = inspection.plan
+    if plan is None:  # says why, and exits
+        plan = accept_inspection(inspection, cluster, form, strict=False).plan
+    for name in networks:
+        _require(name, [network.name for network in plan.networks], "--network")
+    racks = tuple(rack.upper() for rack in racks)
+    for name in racks:
+        _require(name, [rack.name for rack in plan.racks], "--rack")
+    scope = Scope(networks, racks)
+    observed = _read_file(reach.observed) if reach.observed else _read_gear(plan, scope, reach, fabric=fabric)
+    if reach.save:
+        from cluster_model.verify.observed import dump_observed
+
+        reach.save.write_bytes(dump_observed(observed))
+    return Desk(plan, inspection.loaded, scope, observed)
+
+
+def _require(name: str, known: Sequence[str], option: str) -> None:
+    if name not in known:
+        raise click.BadParameter(f"there is no {name}; the plan has {', '.join(known)}", param_hint=option)
+
+
+def _read_file(path: Path) -> Observed:
+    from cluster_model.verify.observed import load_observed
+
+    try:
+        return load_observed(path.read_bytes())
+    except ValueError as error:
+        click.echo(f"error: {path}: {error}", err=True)
+        raise click.exceptions.Exit(USAGE) from None
+
+
+def _read_gear(plan: Plan, scope: Scope, reach: Reach, *, fabric: bool) -> Observed:
+    try:
+        import netmiko  # noqa: F401
+    except ImportError:
+        raise click.UsageError("reading switches needs netmiko: pip install 'gpuyard[fleet]'") from None
+    from cluster_model.transport.session import Login, read_password
+    from cluster_model.verify.collect import observe
+
+    names, wishes = _choose_devices(plan, scope, fabric=fabric)
+    if not reach.hosts:
+        names -= {server.name for server in plan.servers}
+    login = Login(reach.user or _own_name(), reach.key, read_password(), reach.ssh_config, answer_s=reach.timeout)
+    logins = {False: login, True: replace(login, user=reach.host_user, password="")}
+    done = 0
+
+    def tell(_: object) -> None:
+        nonlocal done
+        done += 1
+        if sys.stderr.isatty():
+            click.echo(f"\r{done:,} of {len(names):,} devices read ", nl=done == len(names), err=True)
+
+    return observe(plan, names, logins, wishes=wishes, parallel=reach.parallel, progress=tell)
+
+
+def _choose_devices(plan: Plan, scope: Scope, *, fabric: bool) -> tuple[set[str], dict[str, Wish]]:
+    """Return the devices to read and what to ask beyond ports."""
+    from cluster_model.verify.fabric import sample_prefixes
+    from cluster_model.verify.reader import Wish
+
+    if not fabric:
+        reachable = {server.name for server in plan.servers} | {switch.name for switch in plan.switches}
+        return {name for cable in scope.cables(plan) for name in (cable.a, cable.b)} & reachable, {}
+    switches = scope.switches(plan)
+    prefixes = sample_prefixes(plan, switches)
+    names = {switch.name for switch in switches}
+    hosts = {server.name for server in plan.servers if any(port.peer in names for port in server.ports)}
+    return names | hosts, {name: Wish(fabric=True, prefixes=tuple(prefixes.get(name, {}))) for name in names}
+
+
+def _own_name() -> str:
+    from getpass import getuser
+
+    return getuser()
+
+
+def finish(
+    desk: Desk, jobs: Iterable[Job], summary: str, counts: dict[str, Any], sheet: Path | None, form: Format, strict: bool
+) -> None:
+    """Print the jobs, write the sheet, and exit with what they come to."""
+    from cluster_model.verify.sheet import format_jobs, format_sheet
+
+    located = [replace(job, finding=desk.loaded.source.locate(job.finding)) for job in jobs]
+    if strict:
+        located = [replace(job, finding=promote_warnings([job.finding])[0]) for job in located]
+    findings = [job.finding for job in located]
+    devices = desk.observed.devices.values()
+    unreached = {device.name: device.reason for device in devices if not device.reached}
+    read = f"{len(desk.observed.devices) - len(unreached):,} devices read, {len(unreached):,} not reached"
+    if form == "json":
+        _print_json(desk, located, counts, unreached)
+    elif form == "github":
+        print_findings(findings, form)
+    else:
+        click.echo(f"{desk.plan.name}: {read}; {summary}")
+        for line in format_jobs(located):
+            click.echo(line)
+        click.echo(f"\n{count_findings(findings)}{' gpuyard explain ID tells more.' if findings else ''}")
+    if sheet:
+        sheet.write_text(format_sheet(f"{desk.plan.name}: what to do", f"{read}; {summary}", located), "utf-8")
+    if unreached:
+        raise click.exceptions.Exit(UNREACHED)
+    if any(finding.severity == "error" for finding in findings):
+        raise click.exceptions.Exit(ERRORS)
+
+
+def _print_json(desk: Desk, jobs: list[Job], counts: dict[str, Any], unreached: dict[str, str]) -> None:
+    import json
+
+    document = json.loads(format_json([job.finding for job in jobs]))
+    for row, job in zip(document["findings"], jobs, strict=True):
+        row |= {
+            "kind": job.kind,
+            "rack": job.rack,
+            "u": job.u,
+            "device": job.device,
+            "port": job.port,
+            "cables": list(job.labels),
+        }
+    devices = {"read": len(desk.observed.devices) - len(unreached), "not_reached": dict(sorted(unreached.items()))}
+    click.echo(json.dumps({"cluster": desk.plan.name, "devices": devices, **counts, **document}, indent=2, ensure_ascii=False))
