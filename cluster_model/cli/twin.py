@@ -1,0 +1,206 @@
+"""`gpuyard twin`: boot the rendered fabric on this machine, and try it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from cluster_model.cli.common import ERRORS, cluster_argument, open_cluster
+from cluster_model.cli.findings import wants_colour
+
+if TYPE_CHECKING:
+    from cluster_model.twin.report import Report, Row
+    from cluster_model.twin.run import Options
+    from cluster_model.twin.tree import Tree
+
+MACHINE = 3
+"""Exit code where this machine lacks what a twin needs."""
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group()
+def command() -> None:
+    """Boot the rendered fabric from real routing daemons on this machine, and try it.
+
+    Every switch runs FRR and LLDP in a network namespace, from its rendered files; hosts have the plan's addresses and routes.
+    Needs root, and Debian's packages frr and lldpd.
+    """
+
+
+def tree_options(wrapped: Command) -> Command:
+    """Add the options that say what is booted."""
+    for option in (
+        click.option("--hosts", type=click.IntRange(1), default=4, show_default=True, help="Hosts per unit in a sample."),
+        click.option("--leafs", type=click.IntRange(0), default=2, show_default=True, help="Leafs of other units in a sample."),
+        click.option("--full", is_flag=True, help="Boot large networks whole, not a sample."),
+        click.option("--network", "networks", multiple=True, metavar="NAME", help="Boot only this network (may be repeated)."),
+        click.option(
+            "-o", "--tree", "folder", type=click.Path(path_type=Path), help="Boot this rendered tree as it lies, not a fresh one."
+        ),
+    ):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+@command.command()
+@cluster_argument
+@tree_options
+@click.option("--faults/--no-faults", default=True, show_default=True, help="Let parts fail, one after the other.")
+@click.option("--mistakes/--no-mistakes", default=True, show_default=True, help="Plant mistakes that must be caught.")
+@click.option("--report", "reports", type=click.Path(path_type=Path), metavar="DIR", help="Write twin.json and twin.md there.")
+def test(
+    cluster: Path,
+    folder: Path | None,
+    networks: tuple[str, ...],
+    full: bool,
+    leafs: int,
+    hosts: int,
+    faults: bool,
+    mistakes: bool,
+    reports: Path | None,
+) -> None:
+    """Boot a cluster's fabric, try it, break it, mend it, and end it.
+
+    Renders the cluster into a temporary tree, or takes the one that --tree names. Exits with 1 where a trial failed, with 3 where
+    this machine lacks what it needs.
+    """
+    from cluster_model.twin.node import NodeError
+    from cluster_model.twin.plan_file import TreeError
+    from cluster_model.twin.run import Listener, Options, Run
+    from cluster_model.twin.scope import Sampling
+
+    options = Options(Sampling(leafs=leafs, hosts=hosts, full=full), networks, faults, mistakes)
+    with open_tree_of(cluster, folder) as tree:
+        _check(tree, options)
+        printer = Printer()
+        run = Run(tree, options, Listener(printer.print_row, printer.show_progress))
+        with _ending_on_signals():
+            try:
+                report = run.execute()
+            except (NodeError, TreeError) as error:
+                printer.clear()
+                raise click.ClickException(str(error)) from None
+        printer.clear()
+    click.echo(report.summarize())
+    if reports is not None:
+        _write_reports(report, reports)
+    if not any(row.kind == "trial" for row in report.rows):
+        click.echo("error: nothing of this cluster can be booted on this machine", err=True)
+        raise click.exceptions.Exit(MACHINE)
+    if report.failed:
+        raise click.exceptions.Exit(ERRORS)
+
+
+class Printer:
+    """Prints rows as they come, and below them, on a terminal, what is being done."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr.isatty()
+        self._colour = wants_colour(sys.stdout)
+
+    def print_row(self, row: Row) -> None:
+        """Print a row of the table."""
+        from cluster_model.twin.report import format_row
+
+        self.clear()
+        colours = {"failed": "red", "passed": "green", "left out": "yellow"}
+        first, *rest = format_row(row)
+        word = first[:9]
+        click.echo(click.style(word, fg=colours[row.result]) + first[9:] if self._colour else first)
+        for line in rest:
+            click.echo(line)
+        sys.stdout.flush()
+
+    def show_progress(self, text: str) -> None:
+        """Show what is being done."""
+        if self._is_terminal:
+            self.clear()
+            click.echo(f"… {text}"[:100], nl=False, err=True)
+
+    def clear(self) -> None:
+        """Take the line of progress away."""
+        if self._is_terminal:
+            click.echo("\r\033[K", nl=False, err=True)
+
+
+def _write_reports(report: Report, folder: Path) -> None:
+    from cluster_model.twin.report import format_json, format_markdown
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "twin.json").write_text(format_json(report), "utf-8")
+    (folder / "twin.md").write_text(format_markdown(report), "utf-8")
+    click.echo(f"Report: {folder / 'twin.md'}")
+
+
+def _check(tree: Tree, options: Options) -> None:
+    """Stop where a network is not there, or where this machine cannot boot a twin."""
+    from cluster_model.twin.machine import list_obstacles
+
+    known = [network.name for network in tree.plan.networks]
+    for name in options.networks:
+        if name not in known:
+            raise click.BadParameter(f"there is no network {name}; there are {', '.join(known)}", param_hint="--network")
+    obstacles = list_obstacles()
+    for text in obstacles:
+        click.echo(f"error: {text}", err=True)
+    if obstacles:
+        raise click.exceptions.Exit(MACHINE)
+
+
+@contextmanager
+def open_tree_of(cluster: Path, folder: Path | None) -> Iterator[Tree]:
+    """Yield the rendered tree to boot: the one named, or a fresh one that goes away afterwards."""
+    from cluster_model.twin.plan_file import TreeError
+    from cluster_model.twin.tree import open_tree
+
+    opened = open_cluster(cluster)
+    with tempfile.TemporaryDirectory(prefix="gpuyard-twin-") as scratch:
+        target = folder
+        if target is None:
+            target = Path(scratch)
+            _render(opened, target)
+        try:
+            tree = open_tree(target, opened.catalogue)
+        except TreeError as error:
+            raise click.UsageError(str(error)) from None
+        if tree.plan.digest != opened.plan.digest:
+            click.echo(f"note: {target} was rendered from another version of {cluster}; it is booted as it lies", err=True)
+        yield tree
+
+
+def _render(opened: Any, target: Path) -> None:
+    from cluster_model.cli.findings import print_findings
+    from cluster_model.render.switch import SwitchTemplateError
+    from cluster_model.render.tree import render_tree
+
+    try:
+        files = render_tree(opened.plan, opened.catalogue, {"plan", "switches"})
+    except SwitchTemplateError as error:
+        print_findings([error.finding], "text")
+        raise click.exceptions.Exit(ERRORS) from None
+    for path, content in files.items():
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        (target / path).write_bytes(content)
+
+
+@contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a run as Ctrl-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,322 @@
+"""The running twin: boots switches from their files and hosts from the plan, and breaks and mends what it booted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_interface
+from typing import Any
+
+from cluster_model.plan.model import Server, ServerPort, Switch
+from cluster_model.twin.dataplane import Interface
+from cluster_model.twin.machine import DAEMONS
+from cluster_model.twin.node import Node, NodeError
+from cluster_model.twin.scope import SITE, Link, Scope
+from cluster_model.twin.tree import SwitchFiles, Tree, name_device
+
+WORKERS = 4
+_FORWARDING = {
+    "ipv4/ip_forward": "1",
+    "ipv6/conf/all/forwarding": "1",
+    "ipv4/fib_multipath_hash_policy": "1",
+    "ipv4/conf/all/ignore_routes_with_linkdown": "1",
+    "ipv4/conf/all/rp_filter": "0",
+    "ipv4/conf/default/rp_filter": "0",
+}
+_HOST = {key: value for key, value in _FORWARDING.items() if "forward" not in key}
+NO_NEXTHOP_OBJECTS = "no zebra nexthop kernel enable\n"
+"""What our FRR dialect renders for Debian's FRR 8.4, which loses equal paths when a port comes back (FRR pull request 13413).
+Other systems bring an FRR of their own, in which that is mended; here they run with ours, so the twin adds the line."""
+LLDP = "configure lldp tx-interval 2\n"
+"""The twin's own: neighbours are known within seconds instead of half a minute."""
+
+
+def _start_script(daemons: Sequence[str]) -> str:
+    """Return the script that starts a switch's daemons, reads its frr.conf and starts LLDP."""
+    sockets = " ".join(f"/run/frr/{daemon}.vty" for daemon in daemons)
+    lines = ["rm -f /run/frr/* /run/lldpd.*", "chown -R frr:frr /etc/frr", "PATH=$PATH:/usr/sbin:/sbin"]
+    for daemon in daemons:
+        extra = " -s 90000000" if daemon == "zebra" else ""
+        lines.append(f"{DAEMONS}/{daemon} -d -A 127.0.0.1 -u frr -g frr{extra} >/run/frr/{daemon}.log 2>&1 </dev/null || exit 3")
+    lines += [
+        f"for socket in {sockets}; do n=0; until [ -S $socket ]; do n=$((n+1)); [ $n -lt 400 ] || exit 4; sleep 0.05; done; done",
+        "vtysh -b >/run/frr/vtysh.log 2>&1 || { cat /run/frr/vtysh.log; exit 5; }",
+        "lldpd >/run/lldpd.log 2>&1 </dev/null",
+    ]
+    return "\n".join(lines)
+
+
+class Fabric:
+    """A twin while it runs.
+
+    Args:
+        tree: what is booted.
+        scope: which part of it.
+        say: takes a line about what is being done.
+    """
+
+    def __init__(self, tree: Tree, scope: Scope, say: Callable[[str], None]) -> None:
+        self.tree = tree
+        self.scope = scope
+        self.say = say
+        self.nodes: dict[str, Node] = {}
+        self.is_closed = False
+        self.times: dict[str, float] = {}
+        self._ports: dict[str, dict[str, ServerPort]] = {
+            server.name: {port.name: port for port in server.ports} for server in scope.servers.values()
+        }
+        self._links: dict[tuple[str, str], Link] = {end: link for link in scope.links for end in link.ends}
+
+    # boot ------------------------------------------------------------------------------------------------------------
+
+    def boot(self) -> None:
+        """Make the machines, plug the cables, start everything; NodeError where something does not start."""
+        begin = time.monotonic()
+        names = [*self.scope.switches, *self.scope.servers]
+        names += [SITE] if any(link.b == SITE for link in self.scope.links) else []
+        self.say(f"{len(self.scope.switches)} switches, {len(self.scope.servers)} hosts: namespaces")
+        for name in names:
+            self.nodes[name] = Node(name)
+        self.say(f"{len(self.scope.links)} cables")
+        self._plug(self.scope.links)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            self.say("addresses")
+            jobs = [pool.submit(self._prepare_host, server) for server in self.scope.servers.values()]
+            jobs += [pool.submit(self._prepare_switch, switch) for switch in self.scope.switches.values()]
+            if SITE in self.nodes:
+                jobs.append(pool.submit(self._prepare_site))
+            for job in jobs:
+                job.result()
+            self.times["machines"] = time.monotonic() - begin
+            for done, _ in enumerate(pool.map(self._start, self.scope.switches), 1):
+                self.say(f"daemons: {done} of {len(self.scope.switches)} switches")
+            list(pool.map(self._start_host, self.scope.servers))
+        self.times["boot"] = time.monotonic() - begin
+
+    def close(self) -> None:
+        """End everything; whoever still waits for it gets a NodeError."""
+        self.is_closed = True
+        for node in self.nodes.values():
+            node.kill()
+        for node in self.nodes.values():
+            node.close()
+
+    def _plug(self, links: Iterable[Link]) -> None:
+        batch = [
+            f"link add {name_device(link.a_port)} netns {self.nodes[link.a].pid} type veth "
+            f"peer name {name_device(link.b_port)} netns {self.nodes[link.b].pid}"
+            for link in links
+        ]
+        done = subprocess.run(["ip", "-b", "-"], input="\n".join(batch) + "\n", capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NodeError(f"cables: {done.stderr.strip()[-500:]}")
+
+    def _is_plugged(self, device: str, port: str) -> bool:
+        return (device, port) in self._links or any(
+            name_device(end) == port for owner, end in self._links if owner == device and "/" in end
+        )
+
+    def files(self, name: str) -> SwitchFiles:
+        """Return a switch's files."""
+        return self.tree.switch_files(self.scope.switches[name])
+
+    def adapt(self, name: str, frr_conf: str | None = None) -> str:
+        """Return a switch's frr.conf as it is booted: the rendered one, with the line that the FRR of this machine needs."""
+        text = frr_conf if frr_conf is not None else self.files(name).files["frr.conf"]
+        return text if NO_NEXTHOP_OBJECTS in text else text.replace("!\n", f"{NO_NEXTHOP_OBJECTS}!\n", 1)
+
+    def _prepare_switch(self, switch: Switch) -> None:
+        node, files = self.nodes[switch.name], self.files(switch.name)
+        node.set_kernel(_FORWARDING)
+        plane = files.plane
+        batch = ["link set lo up"]
+        for interface in sorted(plane.interfaces.values(), key=lambda i: i.kind == "bridge"):
+            if interface.kind == "bridge":
+                batch.append(f"link add {interface.name} type bridge")
+                batch += [
+                    f"link set {port} master {interface.name}"
+                    for port in interface.members
+                    if self._is_plugged(switch.name, port)
+                ]
+            if interface.kind != "port" or self._is_plugged(switch.name, interface.name):
+                batch += _set_up(interface)
+        node.configure(batch)
+        if "sysctl.conf" in files.files:
+            node.write("/var/tmp/sysctl.conf", files.files["sysctl.conf"])
+            node.run("sysctl", "-e", "-q", "-p", "/var/tmp/sysctl.conf", check=False)
+        node.write("/etc/frr/vtysh.conf", "service integrated-vtysh-config\n")
+        lldp = files.files.get("lldpd.conf", "configure lldp portidsubtype ifname\n")
+        node.write("/etc/lldpd.d/1-rendered.conf", "".join(f"{line}\n" for line in lldp.splitlines() if "pattern" not in line))
+        node.write("/etc/lldpd.d/2-twin.conf", LLDP)
+        node.write("/etc/frr/frr.conf", self.adapt(switch.name))
+
+    def _start(self, name: str) -> None:
+        self.nodes[name].run("sh", "-c", _start_script(self.files(name).daemons))
+
+    def _prepare_host(self, server: Server) -> None:
+        node = self.nodes[server.name]
+        node.set_kernel(_HOST)
+        batch = ["link set lo up"]
+        for port in server.ports:
+            if self._is_plugged(server.name, port.name):
+                batch += _set_up_port(port)
+        node.configure(batch)
+        node.configure(_list_service_lines(server, {port for owner, port in self._links if owner == server.name}))
+        node.write("/etc/lldpd.d/2-twin.conf", LLDP)
+
+    def _start_host(self, name: str) -> None:
+        self.nodes[name].run("sh", "-c", "PATH=$PATH:/usr/sbin:/sbin; lldpd >/run/lldpd.log 2>&1 </dev/null")
+
+    def _prepare_site(self) -> None:
+        """Give the site's router its addresses, and the way back to the pools behind it."""
+        node, batch = self.nodes[SITE], ["link set lo up"]
+        pools: dict[str, list[str]] = defaultdict(list)
+        for link in self.scope.links:
+            if link.b != SITE:
+                continue
+            switch = self.scope.switches[link.a]
+            way = next(way for way in switch.upstreams if way.port == link.a_port)
+            length = ip_interface(way.address).network.prefixlen
+            batch += [f"addr add {way.gateway}/{length} dev {link.b_port}", f"link set {link.b_port} up"]
+            network = self.tree.plan.network(link.network)
+            assert network is not None
+            pools[network.pool].append(f"nexthop via {way.address.partition('/')[0]} dev {link.b_port}")
+        batch += [f"route add {pool} {' '.join(ways)}" for pool, ways in pools.items()]
+        node.set_kernel(_FORWARDING)
+        node.configure(batch)
+
+    # break and mend --------------------------------------------------------------------------------------------------
+
+    def set_link(self, link: Link, up: bool) -> None:
+        """Cut or join a cable, at its end away from the hosts, so that a host's own routes stay."""
+        self.nodes[link.b].configure([f"link set {name_device(link.b_port)} {'up' if up else 'down'}"])
+
+    def kill_switch(self, name: str) -> None:
+        """Let a switch lose its power: no process says goodbye, all its ports are dark."""
+        node = self.nodes[name]
+        node.configure([f"link set {name_device(port)} down" for owner, port in self._links if owner == name])
+        node.kill_all()
+
+    def start_switch(self, name: str, frr_conf: str | None = None) -> None:
+        """Start a dead switch again, as from its disk.
+
+        Args:
+            name: its name.
+            frr_conf: what its frr.conf says from now on; None for the rendered one.
+        """
+        node = self.nodes[name]
+        for table in ("bgp", "static"):
+            node.run("ip", "route", "flush", "proto", table, check=False)
+        node.run("ip", "nexthop", "flush", check=False)
+        node.write("/etc/frr/frr.conf", self.adapt(name, frr_conf))
+        node.configure([f"link set {name_device(port)} up" for owner, port in self._links if owner == name])
+        self._start(name)
+
+    def replug(self, old: Sequence[Link], new: Sequence[Link]) -> None:
+        """Pull cables and plug others into the same ports; every port keeps what its device says of it."""
+        for link in old:
+            self.nodes[link.a].configure([f"link del {name_device(link.a_port)}"])
+        self._plug(new)
+        for link in new:
+            for device, port in link.ends:
+                if device in self.scope.switches:
+                    plane = self.files(device).plane
+                    lines = _set_up(plane.interfaces[name_device(port)])
+                    lines += [
+                        f"link set {name_device(port)} master {bridge.name}"
+                        for bridge in plane.interfaces.values()
+                        if name_device(port) in bridge.members
+                    ]
+                    self.nodes[device].configure(lines)
+                else:
+                    self.nodes[device].configure(_set_up_port(self._ports[device][port], is_new=False))
+            if link.a in self.scope.servers:
+                server = self.scope.servers[link.a]
+                plugged = {port for owner, port in self._links if owner == server.name}
+                self.nodes[link.a].configure(_list_service_lines(server, plugged, is_new=False))
+
+    # read ------------------------------------------------------------------------------------------------------------
+
+    def show(self, name: str, daemon: str, what: str) -> Any:
+        """Return what a daemon shows as JSON; {} where it does not answer."""
+        said = self.nodes[name].run("vtysh", "-d", daemon, "-c", f"show {what} json", check=False)
+        try:
+            return json.loads(said)
+        except json.JSONDecodeError:
+            return {}
+
+    def read_routes(self, name: str) -> dict[str, frozenset[str]]:
+        """Return what a switch forwards by: prefix to the devices of its next hops; own networks and black holes left out."""
+        if self.is_closed:
+            raise NodeError("the twin was ended")
+        command = ["nsenter", "-t", str(self.nodes[name].pid), "-n", "ip", "-N", "-j", "-4", "route"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        routes = {}
+        for route in json.loads(said or "[]"):
+            if route.get("protocol") in {"186", "196", "bgp", "static"} and route.get("type") != "blackhole":
+                hops = route.get("nexthops") or ([route] if "dev" in route else [])
+                live = frozenset(hop["dev"] for hop in hops if not {"dead", "linkdown"} & set(hop.get("flags", ())))
+                prefix = "0.0.0.0/0" if route["dst"] == "default" else route["dst"]
+                if live:
+                    routes[prefix if "/" in prefix else f"{prefix}/32"] = live
+        return routes
+
+    def read_neighbours(self, name: str) -> dict[str, tuple[str, set[str]]]:
+        """Return a device's LLDP neighbours: port to (system name, names that the far port goes by, its MAC included)."""
+        said = self.nodes[name].run("lldpcli", "-f", "json0", "show", "neighbors", check=False)
+        try:
+            body = json.loads(said)
+        except json.JSONDecodeError:
+            return {}
+        neighbours: dict[str, tuple[str, set[str]]] = {}
+        for part in body.get("lldp", []):
+            for interface in part.get("interface", []):
+                far = next((chassis["name"][0]["value"] for chassis in interface.get("chassis", []) if chassis.get("name")), "")
+                names = {
+                    item["value"] for port in interface.get("port", []) for key in ("id", "descr") for item in port.get(key, [])
+                }
+                neighbours[interface["name"]] = (far, names)
+        return neighbours
+
+
+def _set_up(interface: Interface) -> list[str]:
+    lines = [f"link set {interface.name} mtu {interface.mtu_bytes}"] if interface.mtu_bytes and interface.kind == "port" else []
+    lines += [f"addr add {_with_length(address)} dev {interface.name}" for address in interface.addresses]
+    return [*lines, f"link set {interface.name} up"]
+
+
+def _with_length(address: str) -> str:
+    return address if "/" in address else f"{address}/32"
+
+
+def _set_up_port(port: ServerPort, is_new: bool = True) -> list[str]:
+    """Return the lines that give a host's port its MAC, address, table and route."""
+    name = name_device(port.name)
+    lines = [f"link set {name} address {port.mac}"] if port.mac else []
+    lines.append(f"link set {name} mtu {port.mtu_bytes} up")
+    if not port.address:
+        return lines
+    lines.append(f"addr add {port.address} dev {name}")
+    table = f" table {port.table}" if port.table else ""
+    if port.table and is_new:
+        lines.append(f"rule add from {port.address.partition('/')[0]} lookup {port.table}")
+    if port.table:
+        lines.append(f"route replace {ip_interface(port.address).network} dev {name} scope link{table}")
+    if port.route:
+        lines.append(f"route replace {port.route} via {port.gateway} dev {name}{table}")
+    return lines
+
+
+def _list_service_lines(server: Server, plugged: set[str], is_new: bool = True) -> list[str]:
+    lines = []
+    for service in server.services:
+        ways = [(gateway, port) for gateway, port in zip(service.gateways, service.ports, strict=True) if port in plugged]
+        lines += [f"addr add {service.address} dev lo"] if is_new else []
+        if ways:
+            hops = " ".join(f"nexthop via {gateway} dev {name_device(port)}" for gateway, port in ways)
+            lines.append(f"route replace {service.route} src {service.address.partition('/')[0]} {hops}")
+    return lines

@@ -1,0 +1,47 @@
+"""What this machine can carry: programs, rights, and what its kernel has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from cluster_model.twin.node import Node, NodeError
+
+DAEMONS = Path("/usr/lib/frr")
+PROGRAMS = {"vtysh": "frr", "lldpd": "lldpd", "lldpcli": "lldpd", "ip": "iproute2", "nsenter": "util-linux", "sysctl": "procps"}
+_PROBES = {
+    "VRF devices": "link add gypa type vrf table 7",
+    "VLAN-aware bridges": "link add gypb type bridge vlan_filtering 1",
+    "VLAN devices": "link add link lo name gypc type vlan id 2",
+    "bonds": "link add gypd type bond",
+}
+
+
+def list_obstacles() -> list[str]:
+    """Return what keeps this machine from booting a twin, in words, each with what mends it; empty where nothing does."""
+    found = []
+    if os.geteuid() != 0:
+        found.append("network namespaces need root: run it with sudo")
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    absent = {package for program, package in PROGRAMS.items() if shutil.which(program, path=path) is None}
+    if "frr" not in absent and not (DAEMONS / "bgpd").exists():
+        absent.add("frr")
+    if absent:
+        found.append(f"programs are missing: apt install {' '.join(sorted(absent))}")
+    return found
+
+
+def list_lacks() -> frozenset[str]:
+    """Return what the kernel lacks of what a switch may need (as DataPlane.needs names it), tried in a namespace of its own."""
+    lacks = {"MLAG"}
+    node = Node("twin-probe")
+    try:
+        for need, line in _PROBES.items():
+            try:
+                node.configure([line])
+            except NodeError:
+                lacks.add(need)
+    finally:
+        node.close()
+    return frozenset(lacks)

@@ -1,0 +1,217 @@
+"""A whole run: boot, trials, faults, planted mistakes; networks side by side, since they share nothing but hosts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from cluster_model.twin.fabric import Fabric
+from cluster_model.twin.faults import Fault, Outcome, run_faults
+from cluster_model.twin.foreign import try_foreign
+from cluster_model.twin.machine import list_lacks
+from cluster_model.twin.mistakes import PLANS, play_mistake
+from cluster_model.twin.report import Report, Row, judge
+from cluster_model.twin.routes import ALIVE, Expectations
+from cluster_model.twin.scope import Sampling, Scope, choose_scope
+from cluster_model.twin.tree import STAND_IN, Tree
+from cluster_model.twin.trials import TRIALS, NetworkTrials
+
+PLACE = "in network namespaces of this machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to run: how much of the cluster, which networks (none: all), and which parts beside the trials."""
+
+    sampling: Sampling = field(default_factory=Sampling)
+    networks: tuple[str, ...] = ()
+    faults: bool = True
+    mistakes: bool = True
+
+
+@dataclass
+class Listener:
+    """Takes what a run has to tell, as it happens; calls come from several threads, one at a time."""
+
+    on_row: Callable[[Row], None]
+    on_progress: Callable[[str], None]
+
+
+class Run:
+    """A run.
+
+    Args:
+        tree: the rendered tree.
+        options: what to run.
+        listener: who is told.
+    """
+
+    def __init__(self, tree: Tree, options: Options, listener: Listener) -> None:
+        self.tree = tree
+        self.options = options
+        self._listener = listener
+        self._lock = threading.Lock()
+        self._begin = time.monotonic()
+        self.report = Report(tree.plan.name, tree.plan.digest, PLACE)
+
+    def say(self, text: str) -> None:
+        """Tell what is being done."""
+        with self._lock:
+            self._listener.on_progress(text)
+
+    def add(self, row: Row) -> None:
+        """Take a row into the report, and tell it."""
+        with self._lock:
+            self.report.rows.append(row)
+            self._listener.on_row(row)
+
+    def choose(self) -> Scope:
+        """Choose what to boot, with a row for each network that is left out."""
+        scope = choose_scope(self.tree, list_lacks(), self.options.sampling, self.options.networks)
+        report = self.report
+        report.switches, report.hosts, report.cables = len(scope.switches), len(scope.servers), len(scope.links)
+        report.sampled = dict(scope.sampled)
+        for network, why in scope.left_out.items():
+            self.add(Row("scope", network, "whole network", "left out", why))
+        for kind, count in scope.unplugged.items():
+            self.add(Row("scope", "", kind, "left out", f"{count} cables end in the dark here"))
+        for network, text in scope.sampled.items():
+            self.add(Row("scope", network, "sample", "left out", f"booted: {text}; --full boots all"))
+        return scope
+
+    @contextmanager
+    def boot(self, scope: Scope) -> Iterator[Fabric]:
+        """Yield the running twin; it ends with the block."""
+        fabric = Fabric(self.tree, scope, self.say)
+        try:
+            fabric.boot()
+            self.report.times = {name: round(value, 1) for name, value in fabric.times.items()}
+            yield fabric
+        finally:
+            fabric.close()
+
+    def execute(self) -> Report:
+        """Boot, try, and return the report.
+
+        Raises:
+            NodeError: something could not be started.
+            TreeError: a file of the tree cannot be used.
+        """
+        scope = self.choose()
+        if scope.networks:
+            with self.boot(scope) as fabric:
+                every = {name: NetworkTrials(fabric, Expectations(scope, name)) for name in scope.networks}
+                self._side_by_side(fabric, [partial(self._try_whole, trials) for trials in every.values()])
+                self._try_foreign(fabric, every)
+                if self.options.faults:
+                    self._side_by_side(fabric, [partial(self._play_faults, trials) for trials in every.values()])
+                if self.options.mistakes:
+                    self._play_mistakes(fabric, list(every.values()))
+                for trials in every.values():
+                    trials.close()
+        self.report.seconds = round(time.monotonic() - self._begin, 1)
+        return self.report
+
+    def _side_by_side(self, fabric: Fabric, jobs: list[Callable[[], None]]) -> None:
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            try:
+                for future in [pool.submit(job) for job in jobs]:
+                    future.result()
+            except BaseException:
+                fabric.close()
+                raise
+
+    def _basis(self, trials: NetworkTrials) -> str:
+        names = trials.expectations.switches
+        some = sum(trials.fabric.files(name).is_stand_in for name in names)
+        return "" if not some else STAND_IN if some == len(names) else f"{STAND_IN}, for {some} of {len(names)} switches"
+
+    def _try_whole(self, trials: NetworkTrials) -> None:
+        basis = self._basis(trials)
+        begin = time.monotonic()
+        self.say(f"{trials.network}: waiting for routes")
+        took = trials.wait_for_routes(ALIVE)
+        found = f"routes as planned {took:.1f} s after the last daemon" if took is not None else "routes never as planned"
+        self.add(
+            Row(
+                "trial",
+                trials.network,
+                "converges",
+                "failed" if took is None else "passed",
+                found,
+                (),
+                round(time.monotonic() - begin, 1),
+                basis,
+            )
+        )
+        for name, trial in TRIALS:
+            begin = time.monotonic()
+            self.say(f"{trials.network}: {name}")
+            verdict = trial(trials)
+            result = judge(verdict.faults)
+            self.add(
+                Row(
+                    "trial",
+                    trials.network,
+                    name,
+                    result,
+                    verdict.found,
+                    verdict.faults,
+                    round(time.monotonic() - begin, 1),
+                    basis,
+                )
+            )
+
+    def _try_foreign(self, fabric: Fabric, every: dict[str, NetworkTrials]) -> None:
+        begin = time.monotonic()
+        self.say("what must not reach each other")
+        for network, verdict in try_foreign(fabric, every):
+            row = Row(
+                "trial",
+                network,
+                "nothing else is reached",
+                judge(verdict.faults),
+                verdict.found,
+                verdict.faults,
+                round(time.monotonic() - begin, 1),
+                self._basis(every[network]),
+            )
+            self.add(row)
+
+    def _play_faults(self, trials: NetworkTrials) -> None:
+        basis = self._basis(trials)
+
+        def take(fault: Fault, outcome: Outcome, seconds: float) -> None:
+            result = judge(outcome.faults)
+            self.add(Row("fault", trials.network, fault.name, result, outcome.found, outcome.faults, round(seconds, 1), basis))
+
+        self.say(f"{trials.network}: faults")
+        run_faults(trials, take)
+
+    def _play_mistakes(self, fabric: Fabric, every: list[NetworkTrials]) -> None:
+        """Plant each mistake in one network, the next in the next, so that they need not wait for each other."""
+        jobs: dict[str, list[int]] = {}
+        for number in range(len(PLANS)):
+            jobs.setdefault(every[number % len(every)].network, []).append(number)
+        by_name = {trials.network: trials for trials in every}
+        self._side_by_side(fabric, [partial(self._plant, by_name[name], mine) for name, mine in jobs.items()])
+
+    def _plant(self, trials: NetworkTrials, numbers: list[int]) -> None:
+        for number in numbers:
+            mistake = PLANS[number](trials)
+            if mistake is None:
+                continue
+            begin = time.monotonic()
+            self.say(f"{trials.network}: planted: {mistake.name}")
+            caught, wrong = play_mistake(trials, mistake, mend=number != numbers[-1])
+            result = judge(wrong)
+            found = f"caught: {caught}" if caught else "not caught"
+            seconds = round(time.monotonic() - begin, 1)
+            self.add(
+                Row("mistake", trials.network, f"planted: {mistake.name}", result, found, wrong, seconds, self._basis(trials))
+            )

@@ -1,0 +1,169 @@
+"""What of a plan is booted: whole networks, or a sample of them; and which cables are plugged in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cluster_model.plan.model import Cable, Server, Switch
+from cluster_model.twin.tree import Tree
+
+SITE = "site"
+"""The machine that stands for the site's router."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable that is plugged in here; `a` is the end nearer the hosts."""
+
+    network: str
+    kind: str
+    a: str
+    a_port: str
+    b: str
+    b_port: str
+
+    @property
+    def ends(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Return both (device, port)."""
+        return (self.a, self.a_port), (self.b, self.b_port)
+
+    def __str__(self) -> str:
+        return f"{self.a}:{self.a_port} to {self.b}:{self.b_port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How much to boot where a network has more than `whole_up_to` switches: `leafs` of each other unit, `hosts` per unit."""
+
+    whole_up_to: int = 20
+    leafs: int = 2
+    hosts: int = 4
+    full: bool = False
+
+
+@dataclass
+class Scope:
+    """What is booted.
+
+    Args:
+        switches: by name, in the plan's order.
+        servers: by name.
+        links: cables with both ends here.
+        left_out: network → why it is not booted.
+        sampled: network → what was taken of it, in words; networks that are whole are absent.
+        unplugged: cables of booted networks that end in devices the twin has not, by kind of device.
+    """
+
+    switches: dict[str, Switch]
+    servers: dict[str, Server]
+    links: tuple[Link, ...]
+    left_out: dict[str, str] = field(default_factory=dict)
+    sampled: dict[str, str] = field(default_factory=dict)
+    unplugged: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def networks(self) -> list[str]:
+        """Return the networks that are booted, in the plan's order."""
+        return list(dict.fromkeys(switch.network for switch in self.switches.values()))
+
+    def members(self, network: str) -> list[Switch]:
+        """Return the switches of a network."""
+        return [switch for switch in self.switches.values() if switch.network == network]
+
+
+def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: Iterable[str] = ()) -> Scope:
+    """Return what of a tree is booted.
+
+    Args:
+        tree: the rendered tree.
+        lacks: what the kernel lacks.
+        sampling: how much of large networks to take.
+        only: names of networks; none for all of them.
+    """
+    plan, wanted = tree.plan, set(only)
+    left_out: dict[str, str] = {}
+    sampled: dict[str, str] = {}
+    switches: dict[str, Switch] = {}
+    for network in plan.networks:
+        members = [switch for switch in plan.switches if switch.network == network.name]
+        if wanted and network.name not in wanted:
+            continue
+        if network.technology == "infiniband":
+            left_out[network.name] = "InfiniBand: not booted in namespaces"
+            continue
+        chosen = members if sampling.full or len(members) <= sampling.whole_up_to else _sample(members, sampling)
+        missing = lacks & frozenset().union(*(tree.switch_files(switch).plane.needs for switch in chosen))
+        if missing:
+            left_out[network.name] = f"this kernel lacks {', '.join(sorted(missing))}"
+            continue
+        if len(chosen) < len(members):
+            sampled[network.name] = _describe(chosen, members)
+        switches.update((switch.name, switch) for switch in chosen)
+    servers = _choose_servers(tree, switches, set(sampled), sampling)
+    links, unplugged = _plug(plan.cables, switches, servers)
+    links += [
+        Link(switch.network, "upstream", switch.name, way.port, SITE, f"up{number}")
+        for number, (switch, way) in enumerate((s, w) for s in switches.values() for w in s.upstreams)
+    ]
+    return Scope(switches, servers, tuple(links), left_out, sampled, unplugged)
+
+
+def _sample(members: list[Switch], sampling: Sampling) -> list[Switch]:
+    """Take the first unit whole, some leafs of the other units, and all spines and cores that they need."""
+    first = min((switch.unit for switch in members if switch.unit), default=0)
+    others = 0
+    chosen = []
+    for switch in members:
+        if switch.is_edge and switch.unit != first:
+            others += 1
+            if others > sampling.leafs:
+                continue
+        chosen.append(switch)
+    return chosen
+
+
+def _describe(chosen: list[Switch], members: list[Switch]) -> str:
+    def count(role: str) -> str:
+        some, every = (sum(switch.role == role for switch in part) for part in (chosen, members))
+        return f"{some} of {every} {role}s" if every else ""
+
+    return ", ".join(text for role in ("leaf", "border", "spine", "core") if (text := count(role)))
+
+
+def _choose_servers(tree: Tree, switches: dict[str, Switch], sampled: set[str], sampling: Sampling) -> dict[str, Server]:
+    """Return the servers that hang on booted leafs: all of them in whole networks, some per unit in sampled ones."""
+    taken: dict[tuple[str, int], int] = defaultdict(int)
+    servers: dict[str, Server] = {}
+    for server in tree.plan.servers:
+        units = {(port.network, switches[port.peer].unit) for port in server.ports if port.peer in switches}
+        large = {unit for unit in units if unit[0] in sampled}
+        if not units or (large and all(taken[unit] >= sampling.hosts for unit in large)):
+            continue
+        if sampled and not large and len(servers) >= 4 * sampling.hosts:
+            continue
+        for unit in large:
+            taken[unit] += 1
+        servers[server.name] = server
+    return servers
+
+
+def _plug(cables: Iterable[Cable], switches: dict[str, Switch], servers: dict[str, Server]) -> tuple[list[Link], dict[str, int]]:
+    ports = {(server.name, port.name) for server in servers.values() for port in server.ports}
+    links, unplugged = [], defaultdict[str, int](int)
+    for cable in cables:
+        if cable.b not in switches:
+            continue
+        if cable.a in switches or (cable.a, cable.a_port) in ports:
+            if cable.a_port == "mgmt":
+                unplugged["management ports of switches"] += 1
+            else:
+                links.append(Link(cable.network, cable.kind, cable.a, cable.a_port, cable.b, cable.b_port))
+        elif cable.a in servers:
+            unplugged["BMCs"] += 1
+        elif cable.a_port == "net":
+            unplugged["PDUs"] += 1
+        elif cable.a_port == "mgmt":
+            unplugged["management ports of switches"] += 1
+    return links, dict(unplugged)
