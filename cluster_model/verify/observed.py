@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from typing import Any
 
 FORMAT = "gpuyard-observed-1"
 _HEX = re.compile(r"[^0-9a-f]")
@@ -111,8 +112,24 @@ def dump_observed(observed: Observed) -> bytes:
     """Return an observation as JSON, one line per device."""
     import orjson
 
-    lines = b",\n".join(orjson.dumps(device, option=orjson.OPT_SORT_KEYS) for device in observed.devices.values())
+    lines = b",\n".join(orjson.dumps(_trim(device)) for device in observed.devices.values())
     return b'{"format":' + orjson.dumps(FORMAT) + b',"devices":[\n' + lines + b"\n]}\n"
+
+
+def _trim(value: Any) -> Any:
+    """Return a record as plain data, without the fields that say nothing."""
+    if is_dataclass(value):
+        return {part.name: _trim(held) for part in fields(value) if (held := getattr(value, part.name)) != _default(part)}
+    if isinstance(value, dict):
+        return {key: _trim(held) for key, held in value.items()}
+    return [_trim(held) for held in value] if isinstance(value, tuple) else value
+
+
+def _default(part: Field[Any]) -> Any:
+    """Return what a field holds when nothing is said; a field that must be given equals nothing."""
+    if part.default_factory is not MISSING:
+        return part.default_factory()
+    return part.default
 
 
 def load_observed(text: bytes) -> Observed:
