@@ -204,3 +204,99 @@ def _ending_on_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@command.command()
+@cluster_argument
+@tree_options
+def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool, leafs: int, hosts: int) -> None:
+    """Boot a cluster's fabric and leave it up, to explore with `twin exec`, until `twin down`."""
+    from cluster_model.twin.keeper import find_state, start_keeper
+    from cluster_model.twin.run import Listener, Options, Run
+    from cluster_model.twin.scope import Sampling
+
+    if find_state(cluster) is not None:
+        raise click.UsageError(f"the twin of {cluster} is up already; gpuyard twin down {cluster} ends it")
+    options = Options(Sampling(leafs=leafs, hosts=hosts, full=full), networks)
+    with open_tree_of(cluster, folder) as tree:
+        _check(tree, options)
+        printer = Printer()
+        run = Run(tree, options, Listener(printer.print_row, printer.show_progress))
+        scope = run.choose()
+        if not scope.networks:
+            click.echo("error: nothing of this cluster can be booted on this machine", err=True)
+            raise click.exceptions.Exit(MACHINE)
+        why = start_keeper(tree.plan.name, cluster, lambda say: run.boot(scope, say), printer.show_progress)
+        printer.clear()
+    if why:
+        raise click.ClickException(why)
+    click.echo(f"{len(scope.switches)} switches and {len(scope.servers)} hosts are up; routes follow within seconds.")
+    first = next(iter(scope.switches))
+    click.echo(f"Look around: gpuyard twin exec {cluster} {first} vtysh -c 'show bgp summary'")
+    click.echo(f"End it: gpuyard twin down {cluster}")
+
+
+@command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@cluster_argument
+@click.argument("machine")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def execute(cluster: Path, machine: str, words: tuple[str, ...]) -> None:
+    """Run a command on a switch or host of a twin that is up; without one, a shell."""
+    import os
+    from difflib import get_close_matches
+
+    from cluster_model.twin.keeper import State
+
+    state: State = _find_up(cluster)
+    if machine not in state.machines:
+        near = get_close_matches(machine, state.machines, 1)
+        raise click.UsageError(f"there is no machine {machine}{f'; did you mean {near[0]}?' if near else ''}")
+    prefix = ["nsenter", "-t", str(state.machines[machine]), "-n", "-m", "-u", "-p"]
+    os.execvp("nsenter", [*prefix, *(words or ("sh",))])
+
+
+@command.command()
+@cluster_argument
+def down(cluster: Path) -> None:
+    """End a twin that is up."""
+    from cluster_model.twin.keeper import stop_keeper
+
+    state = _find_up(cluster)
+    if not stop_keeper(state):
+        raise click.ClickException(f"process {state.pid} does not end")
+    click.echo(f"The twin of {state.cluster} is down.")
+
+
+def _find_up(cluster: Path) -> Any:
+    from cluster_model.twin.keeper import find_state, list_states
+
+    state = find_state(cluster)
+    if state is None:
+        names = ", ".join(state.cluster for state in list_states())
+        raise click.UsageError(
+            f"no twin of {cluster} is up{f'; up are: {names}' if names else f'; start one: gpuyard twin up {cluster}'}"
+        )
+    return state
+
+
+@command.command()
+@cluster_argument
+@click.argument("target", type=click.Path(path_type=Path))
+@tree_options
+def export(
+    cluster: Path, target: Path, folder: Path | None, networks: tuple[str, ...], full: bool, leafs: int, hosts: int
+) -> None:
+    """Write a containerlab topology and what its containers read into the folder TARGET, for those who have images."""
+    from cluster_model.twin.containerlab import export_containerlab
+    from cluster_model.twin.machine import NEEDS
+    from cluster_model.twin.scope import Sampling, choose_scope
+
+    with open_tree_of(cluster, folder) as tree:
+        scope = choose_scope(tree, NEEDS, Sampling(leafs=leafs, hosts=hosts, full=full), networks)
+        for path, text in export_containerlab(tree, scope):
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            (target / path).write_text(text, "utf-8")
+        for network, why in scope.left_out.items():
+            click.echo(f"left out: {network}: {why.replace('this kernel lacks', 'the export does not make')}", err=True)
+    click.echo(f"{len(scope.switches)} switches, {len(scope.servers)} hosts, {len(scope.links)} links.")
+    click.echo(f"Start: containerlab deploy -t {target / tree.plan.name}.clab.yml")

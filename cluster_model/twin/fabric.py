@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ipaddress import ip_interface
 from typing import Any
 
 from cluster_model.plan.model import Server, ServerPort, Switch
-from cluster_model.twin.dataplane import Interface
+from cluster_model.twin.lines import (
+    list_host_lines,
+    list_service_lines,
+    list_site_lines,
+    list_switch_lines,
+    set_up_interface,
+    set_up_port,
+)
 from cluster_model.twin.machine import DAEMONS
 from cluster_model.twin.node import Node, NodeError
 from cluster_model.twin.scope import SITE, Link, Scope
@@ -115,10 +120,9 @@ class Fabric:
         if done.returncode:
             raise NodeError(f"cables: {done.stderr.strip()[-500:]}")
 
-    def _is_plugged(self, device: str, port: str) -> bool:
-        return (device, port) in self._links or any(
-            name_device(end) == port for owner, end in self._links if owner == device and "/" in end
-        )
+    def _plugged(self, name: str) -> set[str]:
+        """Return the devices of a switch's ports that have a cable here."""
+        return {name_device(port) for owner, port in self._links if owner == name}
 
     def files(self, name: str) -> SwitchFiles:
         """Return a switch's files."""
@@ -132,19 +136,7 @@ class Fabric:
     def _prepare_switch(self, switch: Switch) -> None:
         node, files = self.nodes[switch.name], self.files(switch.name)
         node.set_kernel(_FORWARDING)
-        plane = files.plane
-        batch = ["link set lo up"]
-        for interface in sorted(plane.interfaces.values(), key=lambda i: i.kind == "bridge"):
-            if interface.kind == "bridge":
-                batch.append(f"link add {interface.name} type bridge")
-                batch += [
-                    f"link set {port} master {interface.name}"
-                    for port in interface.members
-                    if self._is_plugged(switch.name, port)
-                ]
-            if interface.kind != "port" or self._is_plugged(switch.name, interface.name):
-                batch += _set_up(interface)
-        node.configure(batch)
+        node.configure(list_switch_lines(files.plane, self._plugged(switch.name)))
         if "sysctl.conf" in files.files:
             node.write("/var/tmp/sysctl.conf", files.files["sysctl.conf"])
             node.run("sysctl", "-e", "-q", "-p", "/var/tmp/sysctl.conf", check=False)
@@ -160,34 +152,16 @@ class Fabric:
     def _prepare_host(self, server: Server) -> None:
         node = self.nodes[server.name]
         node.set_kernel(_HOST)
-        batch = ["link set lo up"]
-        for port in server.ports:
-            if self._is_plugged(server.name, port.name):
-                batch += _set_up_port(port)
-        node.configure(batch)
-        node.configure(_list_service_lines(server, {port for owner, port in self._links if owner == server.name}))
+        plugged = {port for owner, port in self._links if owner == server.name}
+        node.configure(list_host_lines(server, plugged))
         node.write("/etc/lldpd.d/2-twin.conf", LLDP)
 
     def _start_host(self, name: str) -> None:
         self.nodes[name].run("sh", "-c", "PATH=$PATH:/usr/sbin:/sbin; lldpd >/run/lldpd.log 2>&1 </dev/null")
 
     def _prepare_site(self) -> None:
-        """Give the site's router its addresses, and the way back to the pools behind it."""
-        node, batch = self.nodes[SITE], ["link set lo up"]
-        pools: dict[str, list[str]] = defaultdict(list)
-        for link in self.scope.links:
-            if link.b != SITE:
-                continue
-            switch = self.scope.switches[link.a]
-            way = next(way for way in switch.upstreams if way.port == link.a_port)
-            length = ip_interface(way.address).network.prefixlen
-            batch += [f"addr add {way.gateway}/{length} dev {link.b_port}", f"link set {link.b_port} up"]
-            network = self.tree.plan.network(link.network)
-            assert network is not None
-            pools[network.pool].append(f"nexthop via {way.address.partition('/')[0]} dev {link.b_port}")
-        batch += [f"route add {pool} {' '.join(ways)}" for pool, ways in pools.items()]
-        node.set_kernel(_FORWARDING)
-        node.configure(batch)
+        self.nodes[SITE].set_kernel(_FORWARDING)
+        self.nodes[SITE].configure(list_site_lines(self.tree.plan, self.scope))
 
     # break and mend --------------------------------------------------------------------------------------------------
 
@@ -225,7 +199,7 @@ class Fabric:
             for device, port in link.ends:
                 if device in self.scope.switches:
                     plane = self.files(device).plane
-                    lines = _set_up(plane.interfaces[name_device(port)])
+                    lines = set_up_interface(plane.interfaces[name_device(port)])
                     lines += [
                         f"link set {name_device(port)} master {bridge.name}"
                         for bridge in plane.interfaces.values()
@@ -233,11 +207,11 @@ class Fabric:
                     ]
                     self.nodes[device].configure(lines)
                 else:
-                    self.nodes[device].configure(_set_up_port(self._ports[device][port], is_new=False))
+                    self.nodes[device].configure(set_up_port(self._ports[device][port], is_new=False))
             if link.a in self.scope.servers:
                 server = self.scope.servers[link.a]
                 plugged = {port for owner, port in self._links if owner == server.name}
-                self.nodes[link.a].configure(_list_service_lines(server, plugged, is_new=False))
+                self.nodes[link.a].configure(list_service_lines(server, plugged, is_new=False))
 
     # read ------------------------------------------------------------------------------------------------------------
 
@@ -281,42 +255,3 @@ class Fabric:
                 }
                 neighbours[interface["name"]] = (far, names)
         return neighbours
-
-
-def _set_up(interface: Interface) -> list[str]:
-    lines = [f"link set {interface.name} mtu {interface.mtu_bytes}"] if interface.mtu_bytes and interface.kind == "port" else []
-    lines += [f"addr add {_with_length(address)} dev {interface.name}" for address in interface.addresses]
-    return [*lines, f"link set {interface.name} up"]
-
-
-def _with_length(address: str) -> str:
-    return address if "/" in address else f"{address}/32"
-
-
-def _set_up_port(port: ServerPort, is_new: bool = True) -> list[str]:
-    """Return the lines that give a host's port its MAC, address, table and route."""
-    name = name_device(port.name)
-    lines = [f"link set {name} address {port.mac}"] if port.mac else []
-    lines.append(f"link set {name} mtu {port.mtu_bytes} up")
-    if not port.address:
-        return lines
-    lines.append(f"addr add {port.address} dev {name}")
-    table = f" table {port.table}" if port.table else ""
-    if port.table and is_new:
-        lines.append(f"rule add from {port.address.partition('/')[0]} lookup {port.table}")
-    if port.table:
-        lines.append(f"route replace {ip_interface(port.address).network} dev {name} scope link{table}")
-    if port.route:
-        lines.append(f"route replace {port.route} via {port.gateway} dev {name}{table}")
-    return lines
-
-
-def _list_service_lines(server: Server, plugged: set[str], is_new: bool = True) -> list[str]:
-    lines = []
-    for service in server.services:
-        ways = [(gateway, port) for gateway, port in zip(service.gateways, service.ports, strict=True) if port in plugged]
-        lines += [f"addr add {service.address} dev lo"] if is_new else []
-        if ways:
-            hops = " ".join(f"nexthop via {gateway} dev {name_device(port)}" for gateway, port in ways)
-            lines.append(f"route replace {service.route} src {service.address.partition('/')[0]} {hops}")
-    return lines

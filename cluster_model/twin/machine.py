@@ -18,6 +18,10 @@ _PROBES = {
 }
 
 
+NEEDS = frozenset({*_PROBES, "MLAG"})
+"""All that a switch may need beside ports and plain bridges."""
+
+
 def list_obstacles() -> list[str]:
     """Return what keeps this machine from booting a twin, in words, each with what mends it; empty where nothing does."""
     found = []

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from ipaddress import ip_network
+from ipaddress import IPv4Network
 
 from cluster_model.twin.routes import ALIVE
 from cluster_model.twin.scope import Link
@@ -78,13 +78,16 @@ def plan_wrong_asn(trials: NetworkTrials) -> Mistake | None:
 
 
 def plan_wrong_prefix(trials: NetworkTrials) -> Mistake | None:
-    """Return a leaf that announces the network beside its own."""
+    """Return a leaf that announces a network that is nobody's instead of its own."""
     leafs = [switch for switch in trials.expectations.switches.values() if switch.is_edge and switch.originates]
     if not leafs:
         return None
     leaf = leafs[-1]
-    right = ip_network(leaf.originates[0])
-    wrong = ip_network(f"{right.broadcast_address + 1}/{right.prefixlen}")
+    right = IPv4Network(leaf.originates[0])
+    taken = [IPv4Network(prefix) for s in trials.expectations.switches.values() for prefix in (*s.originates, s.loopback)]
+    wrong = right
+    while any(wrong.overlaps(other) for other in taken):
+        wrong = IPv4Network((int(wrong.broadcast_address) + 1, right.prefixlen))
     text = trials.fabric.files(leaf.name).files["frr.conf"]
     return _rewrite(
         trials,
@@ -92,7 +95,7 @@ def plan_wrong_prefix(trials: NetworkTrials) -> Mistake | None:
         leaf.name,
         re.sub(rf"(?<![\d.]){re.escape(str(right))}(?!\d)", str(wrong), text),
         trials.try_routes,
-        (str(right), leaf.name, "missing"),
+        (f"{leaf.name} announces {wrong}",),
     )
 
 

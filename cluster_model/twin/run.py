@@ -85,9 +85,9 @@ class Run:
         return scope
 
     @contextmanager
-    def boot(self, scope: Scope) -> Iterator[Fabric]:
-        """Yield the running twin; it ends with the block."""
-        fabric = Fabric(self.tree, scope, self.say)
+    def boot(self, scope: Scope, say: Callable[[str], None] | None = None) -> Iterator[Fabric]:
+        """Yield the running twin; it ends with the block. `say` takes the progress, where another than the listener shall."""
+        fabric = Fabric(self.tree, scope, say or self.say)
         try:
             fabric.boot()
             self.report.times = {name: round(value, 1) for name, value in fabric.times.items()}

@@ -112,6 +112,7 @@ class NetworkTrials:
         """Try whether every switch forwards by exactly the planned prefixes over exactly the planned ports."""
         tables, faults, culprits, right = self.expectations.tables(dead), [], set(), 0
         missing: dict[str, list[str]] = {}
+        unplanned: dict[str, list[str]] = {}
         for name, planned in tables.items():
             actual = self.fabric.read_routes(name)
             right += sum(actual.get(prefix) == ports for prefix, ports in planned.items())
@@ -127,19 +128,29 @@ class NetworkTrials:
                             + [f"unplanned {port}" for port in sorted(have - ports)][:3]
                         )
                     )
-            faults += [
-                f"{name} has a route to {prefix}, which nobody shall announce" for prefix in sorted(set(actual) - set(planned))
-            ]
+            for prefix in set(actual) - set(planned):
+                unplanned.setdefault(prefix, []).append(name)
         owners = {prefix: name for name, switch in self.expectations.switches.items() for prefix in switch.originates}
         for prefix, names in missing.items():
             owner = owners.get(prefix, "")
             whose = f", which {owner} shall announce," if owner else ""
             culprits |= {owner} - {""}
             faults.insert(0, f"{prefix}{whose} is missing on {_name_some(names)}")
+        for prefix, names in sorted(unplanned.items()):
+            origin = self._find_origin(names[0], prefix)
+            culprits |= {origin} - {""}
+            faults.insert(0, f"{origin or 'somebody'} announces {prefix}, which it shall not: it is on {_name_some(names)}")
         total = sum(len(planned) for planned in tables.values())
         hops = sum(len(ports) for planned in tables.values() for ports in planned.values())
         found = f"{right} of {total} routes, over {hops} next hops in all" if not faults else f"{right} of {total} routes"
         return Verdict(found, tuple(faults), frozenset(culprits))
+
+    def _find_origin(self, name: str, prefix: str) -> str:
+        """Return the switch that a prefix comes from, by the AS path that another switch has for it; empty where unknown."""
+        paths = self.fabric.show(name, "bgpd", f"bgp ipv4 unicast {prefix}").get("paths", [])
+        path = str(paths[0].get("aspath", {}).get("string", "")).split() if paths else []
+        owners = {str(switch.asn): switch.name for switch in self.expectations.switches.values()}
+        return owners.get(path[-1], "") if path else ""
 
     def routes_are_right(self, dead: Dead) -> bool:
         """Return whether every living switch forwards as planned, at this moment."""

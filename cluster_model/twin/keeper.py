@@ -1,0 +1,147 @@
+"""A twin that stays up: a process in the background holds it, and a small file says where it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from cluster_model.twin.fabric import Fabric
+
+FOLDER = Path("/run/gpuyard-twin")
+PATIENCE_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A twin that is up: the keeper's process with its start time, and the process of every machine."""
+
+    cluster: str
+    argument: str
+    pid: int
+    started: str
+    machines: dict[str, int]
+
+
+def _read_start(pid: int) -> str:
+    """Return when a process began, in the kernel's ticks; empty where there is none. Tells a process from one that has its number."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+def list_states() -> list[State]:
+    """Return the twins that are up; files of those that are not are removed."""
+    states = []
+    for path in sorted(FOLDER.glob("*.json")):
+        with suppress(OSError, ValueError, TypeError):
+            state = State(**json.loads(path.read_text("utf-8")))
+            if _read_start(state.pid) == state.started:
+                states.append(state)
+                continue
+        path.unlink(missing_ok=True)
+    return states
+
+
+def find_state(cluster: Path) -> State | None:
+    """Return the twin of a cluster that is up, by the path it was started with or by its name."""
+    wanted = {str(cluster), str(cluster.resolve())}
+    return next((state for state in list_states() if {state.cluster, state.argument} & wanted), None)
+
+
+def start_keeper(
+    name: str, argument: Path, boot: Callable[[Callable[[str], None]], AbstractContextManager[Fabric]], say: Callable[[str], None]
+) -> str:
+    """Boot a twin in a process of its own, and return once it is up.
+
+    Args:
+        name: the cluster's.
+        argument: the path that the user gave.
+        boot: makes the running fabric, given what takes its progress.
+        say: takes progress.
+
+    Returns:
+        Why it did not start; empty where it did.
+    """
+    FOLDER.mkdir(mode=0o700, exist_ok=True)
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(reading)
+        _keep(name, argument, boot, writing)
+    os.close(writing)
+    try:
+        with os.fdopen(reading, encoding="utf-8") as lines:
+            for line in lines:
+                kind, _, text = line.rstrip("\n").partition(" ")
+                if kind != "progress":
+                    return text
+                say(text)
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
+    return "its process ended without a word"
+
+
+def _keep(
+    name: str, argument: Path, boot: Callable[[Callable[[str], None]], AbstractContextManager[Fabric]], writing: int
+) -> NoReturn:
+    def tell(kind: str, text: str) -> None:
+        with suppress(OSError):
+            os.write(writing, f"{kind} {' '.join(text.split())}\n".encode())
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    path = FOLDER / f"{name}.json"
+    try:
+        os.setsid()
+        signal.signal(signal.SIGTERM, stop)
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        with boot(lambda text: tell("progress", text)) as fabric:
+            machines = {node.name: node.pid for node in fabric.nodes.values()}
+            state = State(name, str(argument.resolve()), os.getpid(), _read_start(os.getpid()), machines)
+            path.write_text(json.dumps(asdict(state)), "utf-8")
+            tell("ready", "")
+            os.close(writing)
+            while True:
+                signal.pause()
+    except KeyboardInterrupt:
+        pass
+    except BaseException as error:
+        tell("failed", f"{error}")
+    path.unlink(missing_ok=True)
+    os._exit(0)
+
+
+def stop_keeper(state: State) -> bool:
+    """End a twin; return whether it is gone."""
+    with suppress(ProcessLookupError):
+        os.kill(state.pid, signal.SIGTERM)
+    deadline = time.monotonic() + PATIENCE_S
+    while _read_start(state.pid) == state.started and time.monotonic() < deadline:
+        if _is_zombie(state.pid):
+            break
+        time.sleep(0.1)
+    else:
+        if _read_start(state.pid) == state.started:
+            os.kill(state.pid, signal.SIGKILL)
+    (FOLDER / f"{state.cluster}.json").unlink(missing_ok=True)
+    return _read_start(state.pid) != state.started or _is_zombie(state.pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
