@@ -226,11 +226,11 @@ def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool
         if not scope.networks:
             click.echo("error: nothing of this cluster can be booted on this machine", err=True)
             raise click.exceptions.Exit(MACHINE)
-        why = start_keeper(tree.plan.name, cluster, lambda say: run.boot(scope, say), printer.show_progress)
+        why = start_keeper(tree.plan.name, cluster, lambda say: run.boot_settled(scope, say), printer.show_progress)
         printer.clear()
     if why:
         raise click.ClickException(why)
-    click.echo(f"{len(scope.switches)} switches and {len(scope.servers)} hosts are up; routes follow within seconds.")
+    click.echo(f"{len(scope.switches)} switches and {len(scope.servers)} hosts are up.")
     first = next(iter(scope.switches))
     click.echo(f"Look around: gpuyard twin exec {cluster} {first} vtysh -c 'show bgp summary'")
     click.echo(f"End it: gpuyard twin down {cluster}")
@@ -297,6 +297,8 @@ def export(
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             (target / path).write_text(text, "utf-8")
         for network, why in scope.left_out.items():
-            click.echo(f"left out: {network}: {why.replace('this kernel lacks', 'the export does not make')}", err=True)
+            click.echo(
+                f"left out: {network}: {why.replace("this machine's kernel does not give", 'the export does not make')}", err=True
+            )
     click.echo(f"{len(scope.switches)} switches, {len(scope.servers)} hosts, {len(scope.links)} links.")
     click.echo(f"Start: containerlab deploy -t {target / tree.plan.name}.clab.yml")

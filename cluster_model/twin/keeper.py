@@ -31,7 +31,7 @@ class State:
 
 
 def _read_start(pid: int) -> str:
-    """Return when a process began, in the kernel's ticks; empty where there is none. Tells a process from one that has its number."""
+    """Return when a process began, in ticks; empty where it is none. A number may come back, with another start."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
     except OSError:

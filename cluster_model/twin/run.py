@@ -85,15 +85,27 @@ class Run:
         return scope
 
     @contextmanager
-    def boot(self, scope: Scope, say: Callable[[str], None] | None = None) -> Iterator[Fabric]:
-        """Yield the running twin; it ends with the block. `say` takes the progress, where another than the listener shall."""
-        fabric = Fabric(self.tree, scope, say or self.say)
+    def boot(self, scope: Scope) -> Iterator[Fabric]:
+        """Yield the running twin; it ends with the block."""
+        fabric = Fabric(self.tree, scope, self.say)
         try:
             fabric.boot()
             self.report.times = {name: round(value, 1) for name, value in fabric.times.items()}
             yield fabric
         finally:
             fabric.close()
+
+    @contextmanager
+    def boot_settled(self, scope: Scope, say: Callable[[str], None]) -> Iterator[Fabric]:
+        """Yield the running twin once it forwards as planned, or had time to. `say` takes the progress."""
+        self._listener.on_progress = say
+        with self.boot(scope) as fabric:
+            for name in scope.networks:
+                say(f"{name}: waiting for routes")
+                trials = NetworkTrials(fabric, Expectations(scope, name))
+                trials.wait_for_routes(ALIVE)
+                trials.close()
+            yield fabric
 
     def execute(self) -> Report:
         """Boot, try, and return the report.

@@ -96,7 +96,7 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
         chosen = members if sampling.full or len(members) <= sampling.whole_up_to else _sample(members, sampling)
         missing = lacks & frozenset().union(*(tree.switch_files(switch).plane.needs for switch in chosen))
         if missing:
-            left_out[network.name] = f"this kernel lacks {', '.join(sorted(missing))}"
+            left_out[network.name] = f"needs {', '.join(sorted(missing))}, which this machine's kernel does not give"
             continue
         if len(chosen) < len(members):
             sampled[network.name] = _describe(chosen, members)
