@@ -23,7 +23,7 @@ class HostSession:
     def ask(self, commands: Sequence[str]) -> list[Answer]:
         """Return the answers to commands, in their order, of one login."""
         script = ["export LC_ALL=C"]
-        script += [f"echo gpuyard-begin; {{ {command}\n}} 2>&1 </dev/null; echo gpuyard-end-$?" for command in commands]
+        script += [f"echo gpuyard-begin; ( {command}\n) 2>&1 </dev/null; echo gpuyard-end-$?" for command in commands]
         try:
             done = subprocess.run(
                 self._command(),
