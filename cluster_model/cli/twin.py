@@ -297,8 +297,6 @@ def export(
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             (target / path).write_text(text, "utf-8")
         for network, why in scope.left_out.items():
-            click.echo(
-                f"left out: {network}: {why.replace("this machine's kernel does not give", 'the export does not make')}", err=True
-            )
+            click.echo(f"left out: {network}: {why}", err=True)
     click.echo(f"{len(scope.switches)} switches, {len(scope.servers)} hosts, {len(scope.links)} links.")
     click.echo(f"Start: containerlab deploy -t {target / tree.plan.name}.clab.yml")

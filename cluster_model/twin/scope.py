@@ -96,7 +96,7 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
         chosen = members if sampling.full or len(members) <= sampling.whole_up_to else _sample(members, sampling)
         missing = lacks & frozenset().union(*(tree.switch_files(switch).plane.needs for switch in chosen))
         if missing:
-            left_out[network.name] = f"needs {', '.join(sorted(missing))}, which this machine's kernel does not give"
+            left_out[network.name] = f"needs {', '.join(sorted(missing))}, which is not to be had here"
             continue
         if len(chosen) < len(members):
             sampled[network.name] = _describe(chosen, members)
