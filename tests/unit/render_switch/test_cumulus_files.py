@@ -14,6 +14,7 @@ import yaml
 from cluster_model.plan.model import Switch
 from cluster_model.plan.overlay import Filter
 from cluster_model.render.switch import render_switches
+from tests.dialects.cumulus import at, read_classes
 from tests.unit.render_switch import cumulus, factory
 
 SWITCHES = [(name, switch.name) for name in cumulus.CLUSTERS for switch in cumulus.samples(name)]
@@ -27,14 +28,6 @@ every_overlay = pytest.mark.parametrize(("cluster", "name"), EVPN)
 
 def _read(cluster: str, name: str) -> tuple[Switch, dict[str, Any]]:
     return cumulus.plan(cluster).switch(name), cumulus.tree(cluster, name)
-
-
-def _at(tree: dict[str, Any], path: str) -> Any:
-    """Return what is at a path; {} where there is nothing."""
-    found: Any = tree
-    for word in path.split():
-        found = found.get(word, {})
-    return found
 
 
 def _loopback(switch: Switch) -> str:
@@ -89,9 +82,9 @@ def test_ports_are_those_of_the_plan(cluster: str, name: str) -> None:
         bonded = getattr(plug, "bond", 0) or getattr(plug, "use", "") == "peer_link"
         external = key in {e.port for e in externals}
         assert link.get("mtu") == (None if bonded else network.host_mtu_bytes if external else switch.mtu_bytes), key
-        assert set(_at(found[key], "ip address")) == ({plug.address} if plug.address else set()), key
-        assert _at(found[key], "ip vrf") == (getattr(plug, "vrf", "") or {}), key
-        assert _at(found[key], "bridge domain br_default access") == (getattr(plug, "vlan", 0) or {}), key
+        assert set(at(found[key], "ip address")) == ({plug.address} if plug.address else set()), key
+        assert at(found[key], "ip vrf") == (getattr(plug, "vrf", "") or {}), key
+        assert at(found[key], "bridge domain br_default access") == (getattr(plug, "vlan", 0) or {}), key
     for port in switch.ports:
         assert found[port.name]["description"] == f"{port.peer}:{port.peer_port}"
 
@@ -99,7 +92,7 @@ def test_ports_are_those_of_the_plan(cluster: str, name: str) -> None:
 @each
 def test_neighbours_and_their_numbers_agree_on_both_ends(cluster: str, name: str) -> None:
     switch, tree = _read(cluster, name)
-    neighbours = _at(tree, "vrf default router bgp neighbor")
+    neighbours = at(tree, "vrf default router bgp neighbor")
     sessions = [port for port in switch.ports if port.peer_asn]
     assert len(neighbours) == len(sessions)
     for port in sessions:
@@ -114,7 +107,7 @@ def test_neighbours_and_their_numbers_agree_on_both_ends(cluster: str, name: str
             assert port.peer_address in {address.split("/")[0] for address in other["interface"][port.peer_port]["ip"]["address"]}
         else:
             assert entry["type"] == "unnumbered"
-            assert _at(tree, "vrf default router bgp peer-group FABRIC remote-as") == "external"
+            assert at(tree, "vrf default router bgp peer-group FABRIC remote-as") == "external"
             assert number != switch.asn
     if sessions:
         assert tree["router"]["bgp"] == {
@@ -123,15 +116,15 @@ def test_neighbours_and_their_numbers_agree_on_both_ends(cluster: str, name: str
             "graceful-restart": {"mode": "full"},
             "router-id": _loopback(switch),
         }
-        group = _at(tree, "vrf default router bgp peer-group FABRIC")
+        group = at(tree, "vrf default router bgp peer-group FABRIC")
         assert group["bfd"]["enable"] == "on"
         assert group["address-family"]["ipv4-unicast"]["policy"] == {
             "inbound": {"route-map": "FABRIC-IN"},
             "outbound": {"route-map": "FABRIC-OUT"},
         }
         assert ("l2vpn-evpn" in group["address-family"]) == (switch.overlay is not None)
-        assert _at(tree, "vrf default router bgp path-selection multipath aspath-ignore") == "on"
-        assert _at(tree, "vrf default router bgp address-family ipv4-unicast multipaths ebgp") >= min(64, len(sessions))
+        assert at(tree, "vrf default router bgp path-selection multipath aspath-ignore") == "on"
+        assert at(tree, "vrf default router bgp address-family ipv4-unicast multipaths ebgp") >= min(64, len(sessions))
 
 
 @each
@@ -140,9 +133,9 @@ def test_announced_prefixes_and_static_routes_are_the_plans(cluster: str, name: 
     pair = {f"{switch.overlay.vtep}/32"} if switch.overlay and switch.overlay.shared_vtep else set()
     default = {"0.0.0.0/0"} if switch.upstreams else set()
     assert set(tree["interface"]["lo"]["ip"]["address"]) == {f"{_loopback(switch)}/32"}
-    networks = set(_at(tree, "vrf default router bgp address-family ipv4-unicast network"))
+    networks = set(at(tree, "vrf default router bgp address-family ipv4-unicast network"))
     assert networks == {f"{_loopback(switch)}/32", *switch.originates, *pair, *default}
-    statics = _at(tree, "vrf default router static")
+    statics = at(tree, "vrf default router static")
     ways = {prefix: dict(route["via"]) for prefix, route in statics.items()}
     expected: dict[str, dict[str, dict[str, str]]] = {
         prefix: {"blackhole": {"type": "blackhole"}} for prefix in switch.originates if prefix not in pair
@@ -152,10 +145,10 @@ def test_announced_prefixes_and_static_routes_are_the_plans(cluster: str, name: 
     for route in switch.service_routes:
         expected.setdefault(route.prefix, {})[route.next_hop] = {"interface": route.port, "type": "ipv4-address"}
     assert ways == expected
-    redistributed = _at(tree, "vrf default router bgp address-family ipv4-unicast redistribute")
+    redistributed = at(tree, "vrf default router bgp address-family ipv4-unicast redistribute")
     assert redistributed == ({"static": {"enable": "on", "route-map": "SERVICES"}} if switch.service_routes else {})
-    assert _at(tree, "vrf default router rib ipv4 protocol bgp") == {"fib-filter": "RM_SET_SRC"}
-    assert _at(tree, "router policy route-map RM_SET_SRC rule 10 set source-ip") == _loopback(switch)
+    assert at(tree, "vrf default router rib ipv4 protocol bgp") == {"fib-filter": "RM_SET_SRC"}
+    assert at(tree, "router policy route-map RM_SET_SRC rule 10 set source-ip") == _loopback(switch)
 
 
 # --- Filters: the same as FRR's of the same plan
@@ -185,7 +178,7 @@ def _read_frr(text: str) -> tuple[Lines, Lines, Lines]:
 
 
 def _read_nvue(tree: dict[str, Any]) -> tuple[Lines, Lines, Lines]:
-    policy = _at(tree, "router policy")
+    policy = at(tree, "router policy")
     prefixes: Lines = {}
     for name, entry in policy.get("prefix-list", {}).items():
         for number, rule in entry["rule"].items():
@@ -246,7 +239,7 @@ def _references(tree: object, key: str = "") -> Iterator[tuple[str, str]]:
 @each
 def test_every_name_that_is_used_is_there(cluster: str, name: str) -> None:
     tree = cumulus.tree(cluster, name)
-    policy = _at(tree, "router policy")
+    policy = at(tree, "router policy")
     known = {
         "route-map": set(policy.get("route-map", ())),
         "fib-filter": set(policy.get("route-map", ())),
@@ -257,21 +250,21 @@ def test_every_name_that_is_used_is_there(cluster: str, name: str) -> None:
         "interface": set(tree["interface"]),
         "base-interface": set(tree["interface"]),
         "listen": set(tree["interface"]),
-        "peer-group": set(_at(tree, "vrf default router bgp peer-group")),
+        "peer-group": set(at(tree, "vrf default router bgp peer-group")),
     }
     used = [pair for pair in _references(tree) if pair[0] in known]
     assert used
     assert [pair for pair in used if pair[1] not in known[pair[0]]] == []
-    vlans = set(_at(tree, "bridge domain br_default vlan"))
+    vlans = set(at(tree, "bridge domain br_default vlan"))
     for interface, entry in tree["interface"].items():
-        domain = _at(entry, "bridge domain br_default")
+        domain = at(entry, "bridge domain br_default")
         wanted = {str(domain[key]) for key in ("access", "untagged") if domain.get(key, "none") != "none"} | set(
             domain.get("vlan", ())
         )
         assert wanted <= vlans, interface
-        assert set(_at(entry, "bond member")) <= set(tree["interface"]), interface
+        assert set(at(entry, "bond member")) <= set(tree["interface"]), interface
     for vrf, entry in tree["vrf"].items():
-        assert set(_at(entry, "router bgp address-family ipv4-unicast route-import from-vrf list")) <= set(tree["vrf"]), vrf
+        assert set(at(entry, "router bgp address-family ipv4-unicast route-import from-vrf list")) <= set(tree["vrf"]), vrf
     defined = set(policy.get("route-map", ()))
     assert defined == {value for key, value in used if key in {"route-map", "fib-filter"}}  # and nothing lies about unused
 
@@ -286,9 +279,9 @@ def test_vnis_vlans_and_gateways_are_the_plans(cluster: str, name: str) -> None:
     overlay = switch.overlay
     assert overlay is not None and network is not None
     assert tree["evpn"]["enable"] == "on"
-    vlans = _at(tree, "bridge domain br_default vlan")
+    vlans = at(tree, "bridge domain br_default vlan")
     assert vlans == {str(v.vlan): {"vni": {str(v.vni): {}}} for v in overlay.vlans}
-    assert _at(tree, "evpn vni") == {
+    assert at(tree, "evpn vni") == {
         str(v.vni): {"rd": v.rd, "route-target": {"both": {v.route_target: {}}}} for v in overlay.vlans
     }
     for vlan in overlay.vlans:
@@ -301,7 +294,7 @@ def test_vnis_vlans_and_gateways_are_the_plans(cluster: str, name: str) -> None:
         }
     tunnels = tree["nve"]["vxlan"]
     assert tunnels["source"]["address"] == _loopback(switch)
-    assert _at(tunnels, "mlag shared-address") == (overlay.vtep if overlay.shared_vtep else {})
+    assert at(tunnels, "mlag shared-address") == (overlay.vtep if overlay.shared_vtep else {})
     assert tunnels["mtu"] == switch.mtu_bytes - 50
     assert ("encapsulation" in tunnels) == network.lossless
 
@@ -320,9 +313,9 @@ def test_vrfs_are_the_plans(cluster: str, name: str) -> None:
         assert entry.get("evpn") == ({"enable": "on", "vlan": vrf.vlan, "vni": {str(vrf.vni): {}}} if vrf.vni else None)
         assert bgp.get("rd") == (vrf.rd or None)
         for path in ("route-export to-evpn", "route-import from-evpn"):
-            assert _at(bgp, path) == ({"route-target": {vrf.route_target: {}}} if vrf.vni else {})
+            assert at(bgp, path) == ({"route-target": {vrf.route_target: {}}} if vrf.vni else {})
         assert ("redistribute" in family) == (vrf.kind != "external")
-        assert set(_at(family, "route-import from-vrf list")) == {each.vrf for each in vrf.imports}
+        assert set(at(family, "route-import from-vrf list")) == {each.vrf for each in vrf.imports}
         assert ("route-export" in family) == bool(vrf.announced and vrf.vni)
 
 
@@ -388,7 +381,7 @@ def test_bonds_are_shared_as_planned(cluster: str, name: str) -> None:
                 bond.untagged or "none",
                 {str(vlan) for vlan in bond.vlans},
             )
-        segment = _at(entry, "evpn multihoming segment")
+        segment = at(entry, "evpn multihoming segment")
         if bond.esi:
             number, mac = int(segment["local-id"]), segment["mac-address"]
             assert f"03:{mac}:{number >> 16 & 255:02x}:{number >> 8 & 255:02x}:{number & 255:02x}" == bond.esi.lower()
@@ -396,9 +389,9 @@ def test_bonds_are_shared_as_planned(cluster: str, name: str) -> None:
             assert segment == {}
             assert entry["bond"]["mlag"] == {"enable": "on", "id": bond.number}
     fabric = {port.name for port in switch.ports if port.use == "fabric"}
-    tracked = {key for key, value in tree["interface"].items() if _at(value, "evpn multihoming uplink") == "on"}
+    tracked = {key for key, value in tree["interface"].items() if at(value, "evpn multihoming uplink") == "on"}
     assert tracked == (fabric if overlay.homing == "esi" else set())
-    assert _at(tree, "evpn multihoming enable") == ("on" if overlay.homing == "esi" else {})
+    assert at(tree, "evpn multihoming enable") == ("on" if overlay.homing == "esi" else {})
 
 
 def test_mlag_pair_meets_in_the_middle() -> None:
@@ -416,7 +409,7 @@ def test_mlag_pair_meets_in_the_middle() -> None:
         shared = here["nve"]["vxlan"]["mlag"]["shared-address"]
         assert shared == there["nve"]["vxlan"]["mlag"]["shared-address"]
         assert f"{shared}/32" in here["vrf"]["default"]["router"]["bgp"]["address-family"]["ipv4-unicast"]["network"]
-        assert f"{shared}/32" not in _at(here, "vrf default router static")
+        assert f"{shared}/32" not in at(here, "vrf default router static")
         assert here["interface"]["peerlink"]["bond"] == there["interface"]["peerlink"]["bond"]
 
 
@@ -449,24 +442,11 @@ def _is_lossless(cluster: str, name: str) -> bool:
     return network is not None and network.lossless
 
 
-def _effective(tree: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...], set[int]]:
-    """Return DSCP to priority, priority to class, and priorities with PFC: what `qos roce` sets with what is written over it."""
-    qos = tree["qos"]
-    priorities = [point // 8 for point in range(64)]
-    for point, row in _at(qos, "mapping default-global dscp").items():
-        priorities[int(point)] = row["switch-priority"]
-    classes = [{3: 3, 6: 6}.get(priority, 0) for priority in range(8)]
-    for priority, row in _at(qos, "egress-queue-mapping default-global switch-priority").items():
-        classes[int(priority)] = row["traffic-class"]
-    moved = {int(priority) for priority in _at(qos, "pfc default-global switch-priority")}
-    return tuple(priorities), tuple(classes), (moved or {3}) if qos["roce"]["mode"] == "lossless" else set()
-
-
 @pytest.mark.parametrize(("cluster", "name"), [pair for pair in SWITCHES if _is_lossless(*pair)])
 def test_lossless_profile_is_the_plans(cluster: str, name: str) -> None:
     switch, tree = _read(cluster, name)
     lossless = cumulus.plan(cluster).lossless
-    priorities, classes, paused = _effective(tree)
+    priorities, classes, paused = read_classes(tree)
     assert priorities == lossless.dscp_to_tc
     assert paused == set(lossless.pfc_priorities)
     assert classes[lossless.priority] == 3
@@ -477,11 +457,11 @@ def test_lossless_profile_is_the_plans(cluster: str, name: str) -> None:
     for port in switch.ports:
         qos = tree["interface"][port.name].get("qos", {})
         row = (150, 1500, 100)
-        if profile := _at(qos, "congestion-control profile"):
+        if profile := at(qos, "congestion-control profile"):
             red = tree["qos"]["congestion-control"][profile]["traffic-class"]["3"]
             row = (red["min-threshold"] // 1000, red["max-threshold"] // 1000, red["probability"])
         assert row == marks[port.speed_gbps], port.name
-        assert _at(qos, "pfc-watchdog state") == ("enable" if watched else {})
+        assert at(qos, "pfc-watchdog state") == ("enable" if watched else {})
     if watched:
         watchdog = tree["qos"]["pfc-watchdog"]
         assert watchdog["polling-interval"] == min(lossless.watchdog_detect_ms, lossless.watchdog_restore_ms)
@@ -501,7 +481,7 @@ def test_adaptive_routing_is_where_the_chip_has_it(cluster: str, name: str) -> N
         if network.lossless and switch.model == "nvidia/sn5600"
         else set()
     )
-    assert {key for key, value in tree["interface"].items() if _at(value, "router adaptive-routing")} == wanted
+    assert {key for key, value in tree["interface"].items() if at(value, "router adaptive-routing")} == wanted
     assert ("adaptive-routing" in tree.get("router", {})) == bool(wanted)
 
 
@@ -529,10 +509,10 @@ def test_services_are_reached_by_the_management_side(cluster: str, name: str) ->
             "vrf": "mgmt",
         }
     service = tree.get("service", {})
-    assert _at(service, f"dns {side} server") == {address: {} for address in site.dns}
-    assert _at(service, f"ntp {side} server") == {address: {"iburst": "on"} for address in site.ntp}
-    assert set(_at(service, f"syslog {side} server")) == set(site.syslog)
-    community = _at(service, "snmp-server readonly-community")
+    assert at(service, f"dns {side} server") == {address: {} for address in site.dns}
+    assert at(service, f"ntp {side} server") == {address: {"iburst": "on"} for address in site.ntp}
+    assert set(at(service, f"syslog {side} server")) == set(site.syslog)
+    community = at(service, "snmp-server readonly-community")
     assert community == (
         {"{{gpuyard-secret:snmp-community}}": {"access": {address: {} for address in site.snmp_managers}}}
         if site.snmp_managers
