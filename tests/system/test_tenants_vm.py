@@ -6,6 +6,7 @@ tests/vm/cluster.yml is the fabric. One run feeds all tests; each looks at what 
 from __future__ import annotations
 
 import json
+from ipaddress import IPv4Interface, IPv4Network
 from typing import Any
 
 import pytest
@@ -30,6 +31,10 @@ OUTSIDE = {
 }
 BORDER = "business-border-01"
 LEAFS = ("business-leaf-u01-01", "business-leaf-u02-01")
+SERVER = (
+    "dnsmasq --keep-in-foreground --conf-file=/dev/null --pid-file --port=0 --user=root --log-facility=- --no-ping "
+    "--dhcp-leasefile=/run/leases --dhcp-range=10.48.3.100,10.48.3.109,255.255.255.0,1h --dhcp-option=option:router,10.48.3.1"
+)
 
 
 def ping(name: str, node: str, to: str, **options: Any) -> dict[str, Any]:
@@ -79,6 +84,17 @@ STEPS = [
     *(show(f"routes of {vrf}", LEAFS[0], f"show ip route vrf {vrf} json") for vrf in ("red", "blue", "services")),
     show("routes of intake", LEAFS[1], "show ip route vrf intake json"),
     show("routes of green", LEAFS[1], "show ip route vrf green json"),
+    # The first to ask is not behind the server's leaf, and no relay has heard anybody yet. Clients take the way that they are
+    # told, so what they send afterwards leaves by their new address.
+    {"name": "dhcp-server", "do": "start", "node": "tools-001", "command": SERVER},
+    {"name": "lease of omega-001", "do": "lease", "node": "omega-001", "port": "bond0.19"},
+    {"name": "lease of alpha-001", "do": "lease", "node": "alpha-001", "port": "bond0.19"},
+    *(
+        ping(f"{what} for guest {node}", node, to)
+        for node in ("alpha-001", "omega-001")
+        for what, to in (("gateway", "10.48.3.1"), ("services", "10.48.0.16"))
+    ),
+    show("way back to the relay", LEAFS[0], "show ip route vrf services 10.48.3.1/32 json"),
 ]
 
 
@@ -179,3 +195,23 @@ def test_tenants_leave_with_outside_addresses_of_their_own(found: dict[str, Any]
     for step in ("red outside", "red's other machine outside"):
         assert found[step] in {f"203.0.113.{last}" for last in range(8)}
     assert found["blue outside"] in {f"203.0.113.{last}" for last in range(8, 16)}
+
+
+@pytest.mark.parametrize("host", ["alpha-001", "omega-001"])
+def test_a_guest_gets_its_address_by_the_relay(found: dict[str, Any], host: str) -> None:
+    address, gateway, server = found[f"lease of {host}"].split()
+    assert IPv4Interface(address).network == IPv4Network("10.48.3.0/24")
+    assert 100 <= IPv4Interface(address).ip.packed[3] <= 109
+    assert (gateway, server) == ("10.48.3.1", "10.48.0.16")
+    for what in ("gateway", "services"):
+        assert found[f"{what} for guest {host}"] == {"sent": 3, "received": 3, "duplicates": 0}
+
+
+def test_guests_get_different_addresses(found: dict[str, Any]) -> None:
+    assert found["lease of alpha-001"] != found["lease of omega-001"]
+
+
+def test_what_the_dhcp_server_answers_goes_to_the_relay_on_its_own_leaf(found: dict[str, Any]) -> None:
+    """Also what is for a guest behind the other leaf: that relay sends it on over the VXLAN."""
+    ways = [way for way in found["way back to the relay"]["10.48.3.1/32"] if way.get("selected")]
+    assert [(way["protocol"], way["nexthops"][0]["interfaceName"]) for way in ways] == [("static", "red")]

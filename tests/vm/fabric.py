@@ -26,6 +26,13 @@ NEW_NET, NEW_MOUNT, NEW_UTS = 0x40000000, 0x00020000, 0x04000000
 BIND, PRIVATE = 4096, 1 << 18 | 1 << 14
 PATIENCE_S = 240
 OUTSIDE_PORT = 8080
+CGROUPS = "/sys/fs/cgroup"
+LEASE = """#!/bin/sh
+[ "$1" = bound ] || exit 0
+ip address add "$ip/$mask" dev "$interface"
+ip route replace default via "$router" dev "$interface"
+echo "$ip/$mask $router $serverid"
+"""
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -42,7 +49,7 @@ def mount(source: str, target: str, kind: str = "none", flags: int = 0) -> None:
 class Node:
     """A machine of the fabric: its own network, mount and UTS namespace, held by a process that does nothing."""
 
-    private = ("/run", "/etc/frr", "/etc/network", "/etc/iproute2/rt_tables.d", "/var/tmp")
+    private = ("/run", "/etc/frr", "/etc/network", "/etc/gpuyard", "/etc/iproute2/rt_tables.d", "/var/tmp")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -67,6 +74,8 @@ class Node:
         mount("none", "/", flags=PRIVATE)
         socket.sethostname(name)
         mount("sysfs", "/sys", "sysfs")
+        mount("none", CGROUPS, "cgroup2")
+        Path(CGROUPS, name).mkdir()  # `ip vrf exec` makes a group per VRF in the machine's own
         for folder in self.private:
             own = Path("/nodes") / name / folder[1:]
             own.parent.mkdir(parents=True, exist_ok=True)
@@ -84,6 +93,7 @@ class Node:
         """Move the calling process into the node."""
         for space in self.spaces:
             call_libc("setns", space, 0)
+        Path(CGROUPS, self.name, "cgroup.procs").write_text("0", "utf-8")
 
     def run(self, *command: str, text: str = "", check: bool = True) -> str:
         done = subprocess.run(
@@ -94,6 +104,10 @@ class Node:
         if check and done.returncode:
             raise RuntimeError(f"{self.name}: {command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.stdout
+
+    def start(self, command: str, name: str) -> None:
+        """Start a program that stays in the foreground; what it says goes to its /run/NAME.log."""
+        self.run("sh", "-c", f"{command} >/run/{name}.log 2>&1 </dev/null &")
 
     def inside(self, work: Callable[[], str]) -> str:
         """Return what a function says that runs in the node, in a process of its own."""
@@ -179,7 +193,9 @@ class Fabric:
         for vlan in bond["vlans"]:
             if vlan["tagged"]:
                 batch.append(f"link add {vlan['name']} link {bond['name']} type vlan id {vlan['vlan']}")
-            batch += [f"link set {vlan['name']} up", f"addr add {vlan['address']} dev {vlan['name']}"]
+            batch.append(f"link set {vlan['name']} up")
+            if vlan["address"]:
+                batch.append(f"addr add {vlan['address']} dev {vlan['name']}")
             if vlan["default"]:
                 batch.append(f"route add default via {vlan['gateway']}")
         node = self.nodes[name]
@@ -212,6 +228,17 @@ class Fabric:
         files = self.job["switches"][name]
         wanted = [daemon for daemon in ("zebra", "staticd", "bgpd", "bfdd") if f"{daemon}=no" not in files["daemons"]]
         self.nodes[name].start_frr(files["frr.conf"], wanted)
+        for file in files:
+            if file.startswith("dnsmasq-"):
+                self.start_relay(name, file.removeprefix("dnsmasq-").removesuffix(".conf"))
+
+    def start_relay(self, name: str, vrf: str) -> None:
+        """Start a DHCP relay as its unit does."""
+        node, files = self.nodes[name], self.job["switches"][name]
+        node.write(f"/etc/gpuyard/dnsmasq-{vrf}.conf", files[f"dnsmasq-{vrf}.conf"])
+        unit = files["dhcp-relay@.service"]
+        command = next(line for line in unit.splitlines() if line.startswith("ExecStart=")).partition("=")[2].replace("%i", vrf)
+        node.start(command, f"relay-{vrf}")
 
     def build_peer(self, name: str) -> None:
         peer, node = self.job["peers"][name], self.nodes[name]
@@ -281,6 +308,18 @@ class Fabric:
             time.sleep(1)
         return "never"
 
+    def do_lease(self, step: dict[str, Any]) -> str:
+        """Get an address by DHCP and use it; return address, gateway and server, nothing without an answer."""
+        script = Path("/nodes", step["node"], "var/tmp/lease")
+        script.write_text(LEASE, "utf-8")
+        script.chmod(0o755)
+        client = ("/extra/bin/busybox", "udhcpc", "-i", step["port"], "-f", "-q", "-n", "-t", "5", "-T", "3")
+        return self.nodes[step["node"]].run(*client, "-s", "/var/tmp/lease", check=False).strip()
+
+    def do_start(self, step: dict[str, Any]) -> str:
+        self.nodes[step["node"]].start(step["command"], step["name"])
+        return "started"
+
     def do_shell(self, step: dict[str, Any]) -> str:
         return self.nodes[step["node"]].run("sh", "-c", step["command"], check=False)
 
@@ -299,7 +338,7 @@ def prepare() -> None:
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
     for folder in ("/run", "/tmp"):
         mount("none", folder, "tmpfs")
-    for folder in ("/etc/frr", "/etc/network", "/nodes", "/etc/iproute2/rt_tables.d"):
+    for folder in ("/etc/frr", "/etc/network", "/nodes", "/etc/gpuyard", "/etc/iproute2/rt_tables.d"):
         Path(folder).mkdir(parents=True, exist_ok=True)
     Path("/run/network").mkdir()
     shutil.copytree("/extra/usr/share/ifupdown2", "/usr/share/ifupdown2", dirs_exist_ok=True)

@@ -10,7 +10,7 @@ from typing import Any
 from cluster_model.plan.model import Plan, Switch
 
 SECRET = re.compile(r"\{\{gpuyard-secret:([a-z0-9-]+)\}\}")
-SWITCH_FILES = ("interfaces", "frr.conf", "daemons", "sysctl.conf", "vrf.json", "nftables.conf")
+SWITCH_FILES = ("interfaces", "frr.conf", "daemons", "sysctl.conf", "vrf.json", "nftables.conf", "dhcp-relay@.service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,19 @@ def make_job(plan: Plan, files: dict[str, str], outside: dict[str, Outside], ste
     switches = [switch for switch in plan.switches if switch.network == "business"]
     peers = {name: _make_peer(plan, switches, name, what) for name, what in outside.items()}
     return {
-        "switches": {
-            switch.name: {
-                name: fill_secrets(files[path]) for name in SWITCH_FILES if (path := f"switches/{switch.name}/{name}") in files
-            }
-            for switch in switches
-        },
+        "switches": {switch.name: _pick_files(switch, files) for switch in switches},
         "links": _list_links(switches),
         "hosts": {server.name: asdict(server.bonds[0]) for server in plan.servers if server.bonds},
         "peers": peers,
         "steps": list(steps),
     }
+
+
+def _pick_files(switch: Switch, files: dict[str, str]) -> dict[str, str]:
+    assert switch.overlay is not None
+    relays = [f"dnsmasq-{vrf.name}.conf" for vrf in switch.overlay.vrfs]
+    paths = {name: f"switches/{switch.name}/{name}" for name in (*SWITCH_FILES, *relays)}
+    return {name: fill_secrets(files[path]) for name, path in paths.items() if path in files}
 
 
 def _list_links(switches: Sequence[Switch]) -> list[tuple[str, str, str, str]]:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from ipaddress import ip_address, ip_interface
 from typing import Any
 
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.plan.model import Network, Plan, Switch, SwitchPort
-from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES
+from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES, Overlay
 from cluster_model.render.switch.sonic import format_config_db
 from cluster_model.render.switch.sonic_types import Row
 
@@ -42,6 +43,15 @@ class Relay:
     vlan: int
     address: str
     server: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelayReturn:
+    """DHCP servers in `vrf` answer to a relay in VRF `to` of this switch; `gateway` is the relay's address, without length."""
+
+    vrf: str
+    to: str
+    gateway: str
 
 
 class Scene:
@@ -117,12 +127,27 @@ class Scene:
             "relays": tuple(
                 Relay(vlan.id, vlan.address.partition("/")[0], server) for vlan in switch.vlans for server in vlan.dhcp_servers
             ),
+            "relay_returns": _list_relay_returns(switch.overlay) if switch.overlay else (),
             "sonic_config_db": lambda: format_config_db(self, switch),
         }
 
 
 def _is_fabric(port: SwitchPort) -> bool:
     return port.use == "fabric"
+
+
+def _list_relay_returns(overlay: Overlay) -> tuple[RelayReturn, ...]:
+    """Return the gateways that DHCP servers here answer to from another VRF."""
+    taken = {(vrf.name, taken.vrf, line.prefix) for vrf in overlay.vrfs for taken in vrf.imports for line in taken.prefixes}
+    homes = [(ip_interface(vlan.address).network, vlan.vrf) for vlan in overlay.vlans if vlan.address]
+    found: dict[RelayReturn, None] = {}
+    for vlan in overlay.vlans:
+        for server in vlan.dhcp_servers:
+            for subnet, vrf in homes:
+                prefix = str(ip_interface(vlan.address).network)
+                if ip_address(server) in subnet and (vrf, vlan.vrf, prefix) in taken:
+                    found[RelayReturn(vrf, vlan.vrf, vlan.address.partition("/")[0])] = None
+    return tuple(found)
 
 
 def _list_sessions(switch: Switch) -> list[Session]:

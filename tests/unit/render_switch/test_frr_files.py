@@ -9,8 +9,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
+from cluster_model.intent.cluster import Cluster
+from cluster_model.plan.build import build_plan
 from cluster_model.plan.model import Switch
+from cluster_model.render.switch import render_switches
 from tests.unit.render_switch import factory
 
 
@@ -178,3 +182,19 @@ def test_dhcp_is_relayed_inside_the_vrf() -> None:
             for server in vlan.dhcp_servers:
                 gateway = vlan.address.partition("/")[0]
                 assert f"dhcp-relay={gateway},{server}\n" in factory.files("driving-frr")[f"{prefix}{vlan.vrf}.conf"]
+
+
+@pytest.mark.parametrize(
+    ("visible", "server", "wanted"), [(True, "10.48.0.16", 1), (False, "10.48.0.16", 0), (True, "10.48.1.16", 0)]
+)
+def test_answers_to_a_relay_change_over_to_its_vrf_where_the_server_is(visible: bool, server: str, wanted: int) -> None:
+    """Nothing changes over for a subnet that the server's VRF has no route to, nor where the server is in the relay's own VRF."""
+    data = yaml.safe_load((factory.ROOT / "tests/vm/cluster.yml").read_text("utf-8"))
+    data["tenants"]["red"]["subnets"]["guests"] |= {"visible": visible, "dhcp_servers": [server]}
+    plan, _ = build_plan(Cluster.model_validate(data), factory.catalogue())
+    assert plan is not None
+    files = dict(render_switches(plan, factory.catalogue()))
+    line = " ip route 10.48.3.1/32 red nexthop-vrf red\n"
+    leaf = files["switches/business-leaf-u01-01/frr.conf"]
+    assert leaf.partition("\nvrf services\n")[2].partition("exit-vrf")[0].count(line) == leaf.count("nexthop-vrf") == wanted
+    assert "nexthop-vrf" not in files["switches/business-leaf-u02-01/frr.conf"]
