@@ -5,7 +5,9 @@ tests/vm/cluster.yml is the fabric. One run feeds all tests; each looks at what 
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from ipaddress import IPv4Interface, IPv4Network
 from typing import Any
 
@@ -108,11 +110,21 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="session")
 def found(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Boot the fabric once and return what each step found."""
-    share = tmp_path_factory.mktemp("machine")
-    files = dict(render_switches(plan, load_catalogue()[0]))
-    (share / "job.json").write_text(json.dumps(make_job(plan, files, OUTSIDE, STEPS)), "utf-8")
-    report = run_job(share)
+    """Boot the fabric once, whatever number of workers ask, and return what each step found."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # what the workers of one run share
+    share = folder / "tenants-machine"
+    with (folder / "tenants-machine.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (share / "found.json").is_file():
+            report = json.loads((share / "found.json").read_text("utf-8"))
+        else:
+            share.mkdir(exist_ok=True)
+            files = dict(render_switches(plan, load_catalogue()[0]))
+            (share / "job.json").write_text(json.dumps(make_job(plan, files, OUTSIDE, STEPS)), "utf-8")
+            report = run_job(share)
+            (share / "found.json").write_text(json.dumps(report), "utf-8")
     assert "failed" not in report, report["failed"]
     print(f"machine: {report['machine_s']} s, of them {report['times']}")
     result: dict[str, Any] = report["found"]
