@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TypeVar
 
 from cluster_model.transport.session import Target
@@ -17,14 +18,35 @@ Result = TypeVar("Result")
 def visit(targets: Iterable[Target], work: Callable[[Target], Result], parallel: int = PARALLEL) -> Iterator[Result]:
     """Yield what `work` returns for each target, as it comes.
 
-    When the caller stops (an interrupt), targets not begun are dropped; those under way end with their own timeouts.
+    When the caller stops (an interrupt), nothing more is begun. The threads are daemons, so that sessions under way do not hold
+    the command up.
     """
-    pool = ThreadPoolExecutor(max_workers=max(1, parallel), thread_name_prefix="gpuyard")
+    waiting: queue.SimpleQueue[Target] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[Result | None, BaseException | None]] = queue.SimpleQueue()
+    stopped = threading.Event()
+
+    def serve() -> None:
+        while not stopped.is_set():
+            try:
+                target = waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                done.put((work(target), None))
+            except BaseException as error:
+                done.put((None, error))
+
+    count = 0
+    for target in targets:
+        waiting.put(target)
+        count += 1
+    for _ in range(min(max(1, parallel), count)):
+        threading.Thread(target=serve, daemon=True, name="gpuyard").start()
     try:
-        futures = [pool.submit(work, target) for target in targets]
-        for future in as_completed(futures):
-            yield future.result()
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
+        for _ in range(count):
+            result, error = done.get()
+            if error is not None:
+                raise error
+            yield result  # type: ignore[misc]
+    finally:
+        stopped.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,8 @@ def _connect(target: Target, login: Login) -> BaseConnection:
     from netmiko.exceptions import NetmikoBaseException
     from paramiko.ssh_exception import BadHostKeyException, SSHException
 
+    # Without a handler of its own, paramiko's threads write tracebacks to the terminal.
+    logging.getLogger("paramiko").addHandler(logging.NullHandler())
     # A host key that is not known is accepted; one that is known and differs is refused.
     options: dict[str, Any] = {
         "device_type": target.driver,

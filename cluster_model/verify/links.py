@@ -49,9 +49,9 @@ def find_links(book: Directory, observed: Observed) -> Links:
         for port in device.ports.values():
             near = (device.name, port.name)
             ends = resolve_port(book, near, port)
-            planned = book.partners.get(near)
             if ends:
-                heard[near] = planned[1] if planned is not None and planned[1] in ends else ends[0]
+                # The newest that is known: network cards may speak LLDP of their own beside their host.
+                heard[near] = next((end for end in ends if is_planned(end)), ends[0])
     claims: dict[End, list[End]] = {}
     for near, far in heard.items():
         claims.setdefault(far, []).append(near)

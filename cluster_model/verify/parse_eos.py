@@ -45,7 +45,7 @@ def parse_lldp(text: str) -> dict[str, tuple[Neighbour, ...]]:
     found = {}
     for name, entry in _get(parse_json(text), "lldpNeighbors").items():
         neighbours = []
-        for row in entry.get("lldpNeighborInfo", []):
+        for row in sorted(entry.get("lldpNeighborInfo", []), key=lambda row: -row.get("lastChangeTime", 0)):
             port = row.get("neighborInterfaceInfo", {})
             id_ = port.get("interfaceId_v2") or str(port.get("interfaceId", "")).strip('"')
             chassis = normalize_mac(row.get("chassisId", "")) if row.get("chassisIdType") == "macAddress" else ""

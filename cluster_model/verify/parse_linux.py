@@ -75,19 +75,29 @@ def list_virtual_pairs(text: str) -> set[str]:
 
 
 def parse_lldp(text: str) -> dict[str, tuple[Neighbour, ...]]:
-    """Return the neighbours in `lldpcli -f json0 show neighbors`, by port."""
-    heard: dict[str, list[Neighbour]] = {}
+    """Return the neighbours in `lldpcli -f json0 show neighbors`, by port, the one heard since last first.
+
+    A neighbour that was unplugged stands there until it is forgotten, two minutes by default.
+    """
+    heard: dict[str, list[tuple[int, Neighbour]]] = {}
     for part in parse_json(text).get("lldp") or []:
         for entry in part.get("interface") or []:
             chassis = (entry.get("chassis") or [{}])[0]
             port = (entry.get("port") or [{}])[0]
             id_ = (port.get("id") or [{}])[0]
-            heard.setdefault(entry["name"], []).append(
-                make_neighbour(
-                    _value(chassis, "name"), id_.get("type", ""), id_.get("value", ""), _value(port, "descr"), _mac(chassis)
-                )
+            neighbour = make_neighbour(
+                _value(chassis, "name"), id_.get("type", ""), id_.get("value", ""), _value(port, "descr"), _mac(chassis)
             )
-    return {name: tuple(neighbours) for name, neighbours in heard.items()}
+            heard.setdefault(entry["name"], []).append((_read_age(entry.get("age", "")), neighbour))
+    by_age = {name: sorted(neighbours, key=lambda item: item[0]) for name, neighbours in heard.items()}
+    return {name: tuple(neighbour for _, neighbour in neighbours) for name, neighbours in by_age.items()}
+
+
+def _read_age(text: str) -> int:
+    """Return seconds from `1 day, 02:03:04`."""
+    found = re.match(r"(\d+) days?, (\d+):(\d+):(\d+)", text)
+    days, hours, minutes, seconds = map(int, found.groups()) if found else (0, 0, 0, 0)
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def make_neighbour(system: str, kind: str, port: str, description: str, chassis: str) -> Neighbour:

@@ -65,7 +65,7 @@ def _judge_ring(places: Places, book: Directory, chain: Chain) -> Job:
     labels = [cable.label for cable in chain.cables]
     crosses = [cross for near, far in chain.links if (cross := places.cross(near, far) or places.cross(far, near))]
     note = f" ({'; '.join(dict.fromkeys(crosses))})" if crosses else ""
-    actual = "; ".join(f"{word_end(near)} leads to {word_end(far)}" for near, far in _near_first(book, chain)) + note
+    actual = "; ".join(f"{word_end(near)} leads to {word_end(far)}" for near, far in sorted(_near_first(book, chain))) + note
     expected = "; ".join(f"{word_end((cable.a, cable.a_port))} to {word_end((cable.b, cable.b_port))}" for cable in chain.cables)
     if len(chain.cables) == 2:
         first, second = moves

@@ -1,6 +1,7 @@
 """`gpuyard verify` against devices that run: FRR, lldpd and sshd in namespaces, read over SSH, with faults planted."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,11 @@ def test_a_floor_as_planned_then_one_with_faults(floor, tmp_path):
     code, told = verify(floor, "cabling")
     assert (code, told["findings"], told["cables"]) == (0, [], {"right": 8})
     assert told["devices"] == {"read": 6, "not_reached": {}}
+    # Switches call their ports by name, as rendered; a plain server's lldpd gives a MAC address and the name as description.
+    assert '"type": "ifname"' in floor.run(LEAF, "lldpcli", "-f", "json0", "show", "neighbors", "ports", "swp31")
+    assert '"type": "mac", "value"' in " ".join(
+        floor.run(LEAF, "lldpcli", "-f", "json0", "show", "neighbors", "ports", "swp1").split()
+    )
     code, told = verify(floor, "fabric")
     assert (code, told["findings"]) == (0, [])
     assert told["compared"] == {"AS numbers": 4, "sessions": 8, "MTUs": 16, "prefixes": 3}
@@ -72,8 +78,11 @@ def test_a_floor_as_planned_then_one_with_faults(floor, tmp_path):
     assert told["cables"] == {"right": 5, "exchanged": 2, "dark": 1}
     assert "Rack A01" in sheet.read_text() and "exchange the plugs" in sheet.read_text()
 
-    code, told = verify(floor, "fabric")
+    kept = Path("docs/examples/floor.json").resolve() if os.environ.get("GPUYARD_UPDATE_DOCS") else tmp_path / "observed.json"
+    code, told = verify(floor, "fabric", "--save", str(kept))
     assert code == 1
+    assert verify(floor, "fabric", "--observed", str(kept)) == (code, told)
+    assert {finding["id"] for finding in verify(floor, "cabling", "--observed", str(kept))[1]["findings"]} == set(found)
     seen = {(finding["id"], finding["device"], finding["port"]): finding for finding in told["findings"]}
     # The leaf may keep the spine's routes a while: graceful restart.
     assert set(seen) - {("VER033", LEAF, "")} == {

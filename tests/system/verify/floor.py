@@ -141,7 +141,8 @@ class Floor:
         self.wait_for(lambda: self.run(name, "sh", "-c", ready) == "yes\n", f"{name}: lldpd")
         self.run(name, "lldpcli", "configure", "lldp", "tx-interval", "1")
         if conf.exists():
-            self.run(name, "lldpcli", "-c", str(conf))
+            # lldpcli runs as its own user, who may not read everywhere.
+            self.run(name, "sh", "-c", "cat > /run/rendered.conf && lldpcli -c /run/rendered.conf", text=conf.read_text())
         self.run(name, "sh", "-c", f"$(command -v sshd || echo /usr/sbin/sshd) -f {self.folder}/sshd_config -E /run/sshd.log")
 
     def gpuyard(self, *arguments):

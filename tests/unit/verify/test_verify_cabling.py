@@ -209,6 +209,17 @@ def test_matching_goes_by_name_then_description_then_mac(floor, lab):
     assert only(floor).id == "VER004"
 
 
+def test_of_several_neighbours_the_newest_known_one_counts(floor, lab):
+    """A neighbour that was unplugged is remembered for two minutes; a card's firmware may speak beside its host."""
+    end, far = ("compute-leaf-u01-01", "Ethernet0"), ("gpu-001", "enp24s0np0")
+    floor.change(far, neighbours=())
+    card, now, before = Neighbour("", "", "", "02:aa:aa:aa:aa:aa"), Neighbour(*far), Neighbour("gpu-002", "enp24s0np0")
+    floor.change(end, neighbours=(card, now, before))
+    assert findings(floor) == []
+    floor.change(end, neighbours=(card, before, now))
+    assert {finding.id for finding in findings(floor)} != set()
+
+
 def test_forwarding_table_where_lldp_is_silent(floor, lab):
     macs = {port.name: port.mac for port in lab.server("gpu-001").ports}
     end = ("compute-leaf-u01-01", "Ethernet0")

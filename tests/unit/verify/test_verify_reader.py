@@ -47,6 +47,15 @@ def test_linux():
     }
 
 
+def test_the_newest_neighbour_stands_first():
+    port = '"port": [{"id": [{"type": "ifname", "value": "p"}]}]'
+    entry = '{"name": "swp1", "age": "%s", "chassis": [{"name": [{"value": "%s"}]}], ' + port + "}"
+    rows = [("1 day, 00:00:00", "oldest"), ("0 day, 00:01:05", "old"), ("0 day, 00:00:09", "new")]
+    text = '{"lldp": [{"interface": [' + ", ".join(entry % row for row in rows) + "]}]}"
+    device = read("frr", {**LINUX, "lldpcli -f json0": text})
+    assert [neighbour.system for neighbour in device.ports["swp1"].neighbours] == ["new", "old", "oldest"]
+
+
 def test_hosts_are_not_asked_for_routes():
     session = DoubleSession({**LINUX, "hostname": "gpu-001"})
     device = read_device("gpu-001", "host", session, EVERYTHING)
