@@ -79,4 +79,6 @@ def read_password() -> str:
 def shorten(error: object) -> str:
     """Return the first line that says something of an error's text."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    if len(lines) > 1 and lines[0].endswith(":"):
+        return lines[1].rstrip(".")
+    return lines[0].rstrip(".:") if lines else type(error).__name__

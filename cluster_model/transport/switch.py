@@ -6,6 +6,7 @@ import contextlib
 import logging
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cluster_model.transport.session import SHELL, Answer, Login, Target, UnreachableError, shorten
@@ -69,6 +70,7 @@ def _connect(target: Target, login: Login) -> BaseConnection:
     from netmiko.exceptions import NetmikoBaseException
     from paramiko.ssh_exception import BadHostKeyException, SSHException
 
+    key = login.key or find_key()
     # Without a handler of its own, paramiko's threads write tracebacks to the terminal.
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     # A host key that is not known is accepted; one that is known and differs is refused.
@@ -78,8 +80,8 @@ def _connect(target: Target, login: Login) -> BaseConnection:
         "port": target.port,
         "username": login.user or None,
         "password": login.password or None,
-        "use_keys": True,
-        "key_file": str(login.key) if login.key else None,
+        "use_keys": key is not None,
+        "key_file": str(key) if key else None,
         "allow_agent": login.key is None,
         "system_host_keys": True,
         "ssh_config_file": str(login.ssh_config) if login.ssh_config else None,
@@ -93,6 +95,12 @@ def _connect(target: Target, login: Login) -> BaseConnection:
         raise UnreachableError("its host key is not the one in known_hosts") from None
     except (NetmikoBaseException, SSHException, OSError, EOFError, ValueError) as error:
         raise UnreachableError(shorten(error)) from None
+
+
+def find_key() -> Path | None:
+    """Return the user's own private key, as OpenSSH would look for it; None where there is none."""
+    keys = (Path.home() / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa"))
+    return next((key for key in keys if key.is_file()), None)
 
 
 def open_switch(target: Target, login: Login) -> SwitchSession:

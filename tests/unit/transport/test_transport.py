@@ -131,9 +131,19 @@ def test_a_switch_that_goes_silent_is_unreachable(monkeypatch):
 
 
 def test_nobody_at_the_address():
-    with pytest.raises(UnreachableError) as caught:
+    with pytest.raises(UnreachableError, match="TCP connection to device failed") as caught:
         open_switch(Target("leaf", "127.0.0.1", SHELL, port=9), Login(user="nobody", connect_s=2))
     assert "\n" not in str(caught.value)
+
+
+def test_without_a_key_file_a_switch_is_tried_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert switch_module.find_key() is None
+    with pytest.raises(UnreachableError, match="TCP connection to device failed"):
+        open_switch(Target("leaf", "127.0.0.1", SHELL, port=9), Login(user="nobody", connect_s=2))
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_rsa").touch()
+    assert switch_module.find_key() == tmp_path / ".ssh" / "id_rsa"
 
 
 def test_as_many_sessions_as_allowed_and_no_more():
@@ -178,4 +188,7 @@ def test_the_double_reaches_only_whom_it_knows():
 
 def test_reasons_are_one_line():
     assert shorten("\n  TCP connection to device failed.\n\nCommon causes:\n1. ...") == "TCP connection to device failed"
+    assert (
+        shorten("A paramiko SSHException occurred:\n\nError reading SSH protocol banner\n") == "Error reading SSH protocol banner"
+    )
     assert shorten(OSError()) == "OSError"
