@@ -38,7 +38,7 @@ def command() -> None:
 def tree_options(wrapped: Command) -> Command:
     """Add the options that say what is booted."""
     for option in (
-        click.option("--hosts", type=click.IntRange(1), default=4, show_default=True, help="Hosts per unit in a sample."),
+        click.option("--hosts", type=click.IntRange(1), default=4, show_default=True, help="Hosts that each unit has at least in a sample."),
         click.option("--leafs", type=click.IntRange(0), default=2, show_default=True, help="Leafs of other units in a sample."),
         click.option("--full", is_flag=True, help="Boot large networks whole, not a sample."),
         click.option("--network", "networks", multiple=True, metavar="NAME", help="Boot only this network (may be repeated)."),

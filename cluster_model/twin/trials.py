@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 
 from cluster_model.twin.fabric import Fabric
 from cluster_model.twin.probe import Ask, Prober
-from cluster_model.twin.routes import ALIVE, Dead, Expectations, Pair
+from cluster_model.twin.routes import ALIVE, Dead, Expectations, Pair, Table
 from cluster_model.twin.scope import SITE
 from cluster_model.twin.tree import name_device
 
 PATIENCE_S = 60.0
+QUIET_S = 20.0
+"""BGP tries again every 10 s (`timers connect 10`): what is still for twice that stays as it is."""
 POLL_S = 0.15
 
 
@@ -157,16 +159,22 @@ class NetworkTrials:
         return all(self.fabric.read_routes(name) == planned for name, planned in self.expectations.tables(dead).items())
 
     def wait_for_routes(self, dead: Dead, within_s: float = PATIENCE_S) -> float | None:
-        """Wait until the network forwards as planned; return the seconds that it took, or None."""
-        begin = time.monotonic()
-        pending = dict(self.expectations.tables(dead))
-        while time.monotonic() - begin < within_s:
-            pending = {name: planned for name, planned in pending.items() if self.fabric.read_routes(name) != planned}
-            took = time.monotonic() - begin
+        """Wait until the network forwards as planned; return the seconds that it took, or None.
+
+        None also where nothing has changed for QUIET_S: it will not come.
+        """
+        begin = changed = time.monotonic()
+        everything = self.expectations.tables(dead)
+        pending, before = dict(everything), dict[str, Table]()
+        while (now := time.monotonic()) - begin < within_s and now - changed < QUIET_S:
+            actual = {name: self.fabric.read_routes(name) for name in pending}
+            pending = {name: planned for name, planned in pending.items() if actual[name] != planned}
             if not pending:
                 if self.routes_are_right(dead):
-                    return took
-                pending = dict(self.expectations.tables(dead))
+                    return time.monotonic() - begin
+                pending = dict(everything)
+            if actual != before:
+                before, changed = actual, now
             time.sleep(POLL_S)
         return None
 

@@ -1,0 +1,186 @@
+"""`gpuyard twin` for real: the lab booted, tried and broken; kept up and explored; and ended in every way there is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cluster_model.twin.machine import list_obstacles
+
+ROOT = Path(__file__).parents[2]
+TWO_PLANES = ROOT / "tests/system/two-planes"
+pytestmark = pytest.mark.frr
+
+
+@pytest.fixture(autouse=True)
+def _require_machine():
+    obstacles = list_obstacles()
+    if obstacles:
+        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_FRR") else pytest.skip)("; ".join(obstacles))
+
+
+def start(*arguments, **more):
+    command = [sys.executable, "-m", "cluster_model.cli", "twin", *map(str, arguments)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+
+
+def run(*arguments):
+    with start(*arguments) as process:
+        out, said = process.communicate(timeout=900)
+    return process.returncode, out, said
+
+
+def try_cluster(cluster, tmp_path, *more):
+    """Return the report of `twin test`, which must have passed."""
+    code, out, said = run("test", cluster, "--report", tmp_path, *more)
+    assert code == 0, f"{out}\n{said}"
+    return json.loads((tmp_path / "twin.json").read_text()), out
+
+
+def test_the_lab_is_booted_tried_broken_and_mended(tmp_path):
+    report, out = try_cluster("inventory/lab", tmp_path)
+    rows = report["rows"]
+    found = {(row["network"], row["name"]): row["found"] for row in rows}
+    assert found["compute", "sessions"] == "128 of 128 ends established with the planned ASN"
+    assert found["compute", "routes and equal paths"] == "108 of 108 routes, over 1344 next hops in all"
+    assert found["compute", "hosts reach hosts"] == "448 of 448 pairs"
+    assert found["storage", "hosts reach hosts"] == "182 of 182 pairs"
+    assert found["oob", "gateways"] == "42 of 42 answer"
+    assert found["compute", "LLDP neighbours are the cables"] == "192 of 192 ends have the planned neighbour"
+    faults = [(row["network"], row["name"]) for row in rows if row["kind"] == "fault"]
+    assert len(faults) == 16
+    for network in ("compute", "storage", "oob"):
+        assert {(network, f"{network}-spine-0{number} without power") for number in (1, 2)} <= set(faults)
+    assert "176 cut off as planned" in found["compute", "compute-leaf-u01-01 without power, rails 0 to 3"]
+    mistakes = {row["name"]: row["found"] for row in rows if row["kind"] == "mistake"}
+    assert len(mistakes) == 3
+    assert all(text.startswith("caught: ") for text in mistakes.values())
+    assert {row["basis"] for row in rows} == {""}
+    assert out.splitlines()[-2].startswith(f"{sum(row['result'] == 'passed' for row in rows)} passed, 3 left out, in ")
+    assert "| ok | compute | sessions |" in (tmp_path / "twin.md").read_text()
+
+
+def test_a_wrong_file_fails_the_trials_and_is_named(tmp_path):
+    """The tree is what is tried: a mistake in one rendered file, with the plan as it was, fails and names the switch."""
+    tree = tmp_path / "tree"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(
+        [sys.executable, "-m", "cluster_model.cli", "render", "inventory/lab", "-o", tree],
+        env=env,
+        check=True,
+        capture_output=True,
+    )
+    conf = tree / "switches/storage-leaf-u01-02/frr.conf"
+    conf.write_text(conf.read_text().replace("network 10.72.0.64/26", "network 10.72.0.128/26"))
+    code, out, _ = run("test", "inventory/lab", "--tree", tree, "--network", "storage", "--no-faults", "--no-mistakes")
+    assert code == 1
+    assert "10.72.0.64/26, which storage-leaf-u01-02 shall announce, is missing on" in out
+    assert "FAILED   storage   routes and equal paths" in out
+
+
+def namespaces_of(pids):
+    found = set()
+    for pid in pids:
+        found.add(str(Path(f"/proc/{pid}/ns/net").readlink()))
+    return found
+
+
+def processes_in(spaces):
+    left = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if str((entry / "ns/net").readlink()) in spaces:
+                    left.append((entry / "comm").read_text().strip())
+            except OSError:
+                continue
+    return left
+
+
+def wait_until(reached, within_s, what):
+    deadline = time.monotonic() + within_s
+    while not reached():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def list_children(process):
+    return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_nothing_outlives_a_twin_that_is_ended(number):
+    own = str(Path("/proc/self/ns/net").readlink())
+    with start("test", "inventory/lab", "--network", "storage", "--no-mistakes") as process:
+        spaces = set()
+
+        def is_running():
+            assert process.poll() is None, process.communicate()
+            pids = list_children(process)
+            if len(pids) >= 18:
+                try:
+                    spaces.update(namespaces_of(pids))
+                except OSError:
+                    return False
+            spaces.discard(own)
+            return "bgpd" in processes_in(spaces)
+
+        wait_until(is_running, 60, "the daemons did not start")
+        process.send_signal(number)
+        process.communicate(timeout=30)
+    assert process.returncode == {signal.SIGKILL: -9}.get(number, 130)
+    assert len(spaces) >= 18
+    wait_until(lambda: not processes_in(spaces), 5, f"left over: {processes_in(spaces)}")
+
+
+def test_a_twin_that_stays_up_is_explored_and_ended():
+    code, out, said = run("up", "inventory/lab", "--network", "oob")
+    try:
+        assert code == 0, said
+        assert "7 switches and 14 hosts are up." in out
+        assert run("up", "inventory/lab")[0] == 2
+        code, out, _ = run("exec", "inventory/lab", "oob-leaf-a01", "vtysh", "-c", "show bgp ipv4 unicast summary json")
+        assert code == 0
+        assert [peer["state"] for peer in json.loads(out)["peers"].values()] == ["Established"] * 2
+        code, out, _ = run("exec", "lab", "gpu-001", "ping", "-c1", "-W2", "10.76.65.5")
+        assert code == 0 and "1 received" in out
+        code, _, said = run("exec", "lab", "oob-leaf-a1", "true")
+        assert code == 2 and "did you mean oob-leaf-a01?" in said
+    finally:
+        code, out, said = run("down", "inventory/lab")
+    assert (code, out) == (0, "The twin of lab is down.\n"), said
+    assert run("down", "lab")[0] == 2
+
+
+@pytest.mark.slow
+def test_two_planes_three_tiers_and_stand_ins(tmp_path):
+    report, _ = try_cluster(TWO_PLANES, tmp_path)
+    rows = {(row["network"], row["name"]): row for row in report["rows"]}
+    assert rows["compute", "plane 1 without power"]["found"].startswith("96 of 96 pairs, 96 cut off as planned;")
+    assert rows["compute", "sessions"]["basis"] == ""
+    assert rows["storage", "sessions"]["basis"] == rows["oob", "sessions"]["basis"] == "stand-in: plan proved, file not"
+    assert ("oob", "oob-core-g01-01 without power") in rows
+    assert rows["compute", "nothing else is reached"]["found"] == "24 of 24 tried stay unanswered"
+
+
+@pytest.mark.slow
+def test_a_sample_of_a_superpod(tmp_path):
+    report, _ = try_cluster("inventory/superpod-roce", tmp_path)
+    assert report["sampled"] == {"compute": "10 of 32 leafs, 8 of 8 spines", "oob": "3 of 20 leafs, 2 of 2 spines"}
+    rows = {(row["network"], row["name"]): row for row in report["rows"]}
+    assert rows["compute", "sessions"]["found"] == "640 of 640 ends established with the planned ASN"
+    assert rows["compute", "routes and equal paths"]["found"] == "420 of 420 routes, over 6720 next hops in all"
+
+
+@pytest.mark.slow
+def test_the_networks_of_driving_without_vrfs(tmp_path):
+    report, _ = try_cluster("inventory/driving", tmp_path, "--network", "compute", "--network", "storage", "--network", "oob")
+    assert {row["network"] for row in report["rows"] if row["kind"] == "fault"} == {"compute", "storage", "oob"}
