@@ -209,6 +209,20 @@ def test_matching_goes_by_name_then_description_then_mac(floor, lab):
     assert only(floor).id == "VER004"
 
 
+def test_sonic_calls_its_ports_by_alias(floor, lab):
+    """SONiC sends the alias as port id; where the switch itself was not read, its description has to do."""
+    host, port = ("gpu-001", "enp24s0np0"), ("compute-leaf-u01-01", "Ethernet0")
+    heard = Neighbour("compute-leaf-u01-01", "etp1a", "gpu-001:enp24s0np0")
+    floor.change(host, neighbours=(heard,))
+    floor.change(port, neighbours=(), alias="etp1a")
+    assert findings(floor) == []
+    observed = floor.observe()
+    del observed.devices["compute-leaf-u01-01"]
+    assert compare_cabling(lab, observed).states["gpu-001:enp24s0np0"] == "right"
+    floor.change(host, neighbours=(Neighbour("compute-leaf-u01-01", "etp1b", "gpu-001:enp64s0np0"),))
+    assert only(floor).actual.startswith("gpu-001:enp24s0np0 hears compute-leaf-u01-01:Ethernet4, which hears gpu-001:enp64s0np0")
+
+
 def test_of_several_neighbours_the_newest_known_one_counts(floor, lab):
     """A neighbour that was unplugged is remembered for two minutes; a card's firmware may speak beside its host."""
     end, far = ("compute-leaf-u01-01", "Ethernet0"), ("gpu-001", "enp24s0np0")
