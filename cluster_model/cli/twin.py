@@ -69,8 +69,8 @@ def test(
 ) -> None:
     """Boot a cluster's fabric, try it, break it, mend it, and end it.
 
-    Renders the cluster into a temporary tree, or takes the one that --tree names. Exits with 1 where a trial failed, with 3 where
-    this machine lacks what it needs.
+    Renders the cluster into a temporary tree, or takes the one that --tree names; CLUSTER may be a rendered tree itself. Exits with
+    1 where a trial failed, with 3 where this machine lacks what it needs.
     """
     from cluster_model.twin.node import NodeError
     from cluster_model.twin.plan_file import TreeError
@@ -161,6 +161,12 @@ def open_tree_of(cluster: Path, folder: Path | None) -> Iterator[Tree]:
     from cluster_model.twin.plan_file import TreeError
     from cluster_model.twin.tree import open_tree
 
+    if folder is None and (cluster / "plan.json").is_file():
+        try:
+            yield open_tree(cluster)
+        except TreeError as error:
+            raise click.UsageError(str(error)) from None
+        return
     opened = open_cluster(cluster)
     with tempfile.TemporaryDirectory(prefix="gpuyard-twin-") as scratch:
         target = folder

@@ -80,7 +80,7 @@ def test_a_wrong_file_fails_the_trials_and_is_named(tmp_path):
     )
     conf = tree / "switches/storage-leaf-u01-02/frr.conf"
     conf.write_text(conf.read_text().replace("network 10.72.0.64/26", "network 10.72.0.128/26"))
-    code, out, _ = run("test", "inventory/lab", "--tree", tree, "--network", "storage", "--no-faults", "--no-mistakes")
+    code, out, _ = run("test", tree, "--network", "storage", "--no-faults", "--no-mistakes")
     assert code == 1
     assert "10.72.0.64/26, which storage-leaf-u01-02 shall announce, is missing on" in out
     assert "FAILED   storage   routes and equal paths" in out
