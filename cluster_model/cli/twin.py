@@ -38,7 +38,9 @@ def command() -> None:
 def tree_options(wrapped: Command) -> Command:
     """Add the options that say what is booted."""
     for option in (
-        click.option("--hosts", type=click.IntRange(1), default=4, show_default=True, help="Hosts that each unit has at least in a sample."),
+        click.option(
+            "--hosts", type=click.IntRange(1), default=4, show_default=True, help="Hosts that each unit has at least in a sample."
+        ),
         click.option("--leafs", type=click.IntRange(0), default=2, show_default=True, help="Leafs of other units in a sample."),
         click.option("--full", is_flag=True, help="Boot large networks whole, not a sample."),
         click.option("--network", "networks", multiple=True, metavar="NAME", help="Boot only this network (may be repeated)."),
@@ -69,11 +71,9 @@ def test(
 ) -> None:
     """Boot a cluster's fabric, try it, break it, mend it, and end it.
 
-    Renders the cluster into a temporary tree, or takes the one that --tree names; CLUSTER may be a rendered tree itself. Exits with
-    1 where a trial failed, with 3 where this machine lacks what it needs.
+    Renders the cluster into a temporary tree, or takes the one that --tree names; CLUSTER may be a rendered tree itself.
+    Exits with 1 where a trial failed, with 3 where this machine lacks what it needs.
     """
-    from cluster_model.twin.node import NodeError
-    from cluster_model.twin.plan_file import TreeError
     from cluster_model.twin.run import Listener, Options, Run
     from cluster_model.twin.scope import Sampling
 
@@ -85,10 +85,8 @@ def test(
         with _ending_on_signals():
             try:
                 report = run.execute()
-            except (NodeError, TreeError) as error:
+            finally:
                 printer.clear()
-                raise click.ClickException(str(error)) from None
-        printer.clear()
     click.echo(report.summarize())
     if reports is not None:
         _write_reports(report, reports)
@@ -157,29 +155,32 @@ def _check(tree: Tree, options: Options) -> None:
 
 @contextmanager
 def open_tree_of(cluster: Path, folder: Path | None) -> Iterator[Tree]:
-    """Yield the rendered tree to boot: the one named, or a fresh one that goes away afterwards."""
+    """Yield the rendered tree to boot: the one named, or a fresh one that goes away afterwards.
+
+    What cannot be used of a tree, then or later, ends the command with 2; a machine that cannot be started with 3.
+    """
+    from cluster_model.twin.node import NodeError
     from cluster_model.twin.plan_file import TreeError
     from cluster_model.twin.tree import open_tree
 
-    if folder is None and (cluster / "plan.json").is_file():
-        try:
+    try:
+        if folder is None and (cluster / "plan.json").is_file():
             yield open_tree(cluster)
-        except TreeError as error:
-            raise click.UsageError(str(error)) from None
-        return
-    opened = open_cluster(cluster)
-    with tempfile.TemporaryDirectory(prefix="gpuyard-twin-") as scratch:
-        target = folder
-        if target is None:
-            target = Path(scratch)
-            _render(opened, target)
-        try:
+            return
+        opened = open_cluster(cluster)
+        with tempfile.TemporaryDirectory(prefix="gpuyard-twin-") as scratch:
+            target = folder
+            if target is None:
+                target = Path(scratch)
+                _render(opened, target)
             tree = open_tree(target, opened.catalogue)
-        except TreeError as error:
-            raise click.UsageError(str(error)) from None
-        if tree.plan.digest != opened.plan.digest:
-            click.echo(f"note: {target} was rendered from another version of {cluster}; it is booted as it lies", err=True)
-        yield tree
+            if tree.plan.digest != opened.plan.digest:
+                click.echo(f"note: {target} was rendered from another version of {cluster}; it is booted as it lies", err=True)
+            yield tree
+    except TreeError as error:
+        raise click.UsageError(str(error)) from None
+    except NodeError as error:
+        raise click.ClickException(str(error)) from None
 
 
 def _render(opened: Any, target: Path) -> None:
