@@ -291,6 +291,54 @@ class Media(Strict):
     cables: dict[str, CableType]
 
 
+class Features(Strict):
+    """What a network operating system can do; absent means it cannot. docs/feature-matrix.md is made of these sentences."""
+
+    bgp_unnumbered: bool = False
+    """BGP over link-local addresses, IPv4 routes with IPv6 next hops (RFC 8950)."""
+    bfd: bool = False
+    """BFD on the fabric's sessions: a dead way is left in 1.5 s instead of the hold time's 9 s."""
+    ecmp: bool = False
+    """Equal-cost paths over neighbours with different AS paths, 64 or more."""
+    pfc: bool = False
+    """Priority flow control (IEEE 802.1Qbb) by priority and port."""
+    ecn: bool = False
+    """ECN marking between two thresholds by queue."""
+    pfc_watchdog: bool = False
+    """A queue that is paused without end is taken out of service."""
+    pfc_watchdog_forward: bool = False
+    """The watchdog can let such a queue go on sending (`action: forward`) instead of dropping it."""
+    vxlan_evpn: bool = False
+    """VXLAN tunnels with EVPN: L2 and L3 VNIs, anycast gateways, type 5 routes."""
+    evpn_multihoming: bool = False
+    """Ethernet segments on bonds of a leaf pair (RFC 7432), in the release that the templates are written for."""
+    segment_filters: bool = False
+    """Forwarding keeps to Ethernet segments: split horizon, and one designated forwarder."""
+    mlag: bool = False
+    """Bonds of a leaf pair that speaks over a peer link."""
+    dhcp_relay: bool = False
+    """DHCP relay, in a tenant's VRF too."""
+    mgmt_vrf: bool = False
+    """A management port in a routing table of its own."""
+    snmp: bool = False
+    """SNMP for the site's managers, and for nobody else."""
+    gnmi: bool = False
+    """Telemetry by gNMI. For information: nothing is rendered for it."""
+    lldp: bool = False
+    """LLDP on every port, which `gpuyard verify cabling` reads."""
+    adaptive_routing: bool = False
+    """Packets or flowlets of one flow take the least loaded path. For information: it is set up where the chip has it, and
+    nothing depends on it."""
+    breakout: bool = False
+    """Cages split into several ports."""
+    nat: bool = False
+    """Source NAT per VRF, with the same inside addresses in two of them."""
+
+    def has(self, name: str) -> bool:
+        """Return whether a feature is there, by its name."""
+        return bool(getattr(self, name))
+
+
 class Platform(Strict):
     """A network operating system: templates/switch/<nos>/platform.yml."""
 
@@ -324,8 +372,16 @@ class Platform(Strict):
     """Features that came with a release, by the first that has them; `features` says what `release` has."""
     rendered: bool = True
     """Whether main.j2 exists: configs can be rendered."""
-    features: dict[str, bool]
+    features: Features
     """What it can do; the design rules ask here."""
+    resolvers: int = 0
+    """DNS servers that it takes; 0: no limit known."""
+    time_servers: int = 0
+    """NTP servers that it takes; 0: no limit known."""
+    validated: list[str] = []
+    """What of the rendered files is checked, and by what; sentences."""
+    not_validated: list[str] = []
+    """What is not checked; sentences."""
     default_dscp_lossless: bool = False
     """Whether the untouched default map already sends DSCP 26 to class 3."""
     ecn_kb: dict[int, tuple[int, int, int]] = {}

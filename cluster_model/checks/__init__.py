@@ -16,7 +16,7 @@ from cluster_model.plan.model import Plan
 __all__ = ["RULES", "Design", "Rule", "check_plan"]
 
 for _module in sorted(module.name for module in iter_modules(__path__)):
-    if _module != "manual":  # the generator of docs/rules.md, which is run by name
+    if _module not in {"manual", "feature_matrix"}:  # these write pages of docs/, and are run by name
         import_module(f"{__name__}.{_module}")
 RULES.update({id_: RULES.pop(id_) for id_ in sorted(RULES)})
 

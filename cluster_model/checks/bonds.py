@@ -32,13 +32,14 @@ class HomingFeature(Rule):
     """
 
     id, title = "BND001", "homing that the platform does not have"
+    asks = (MULTIHOMING, "mlag")
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         network, intent = design.plan.network("business"), design.cluster.networks.business
         platform = design.platform(network) if network is not None else None
         if network is None or intent is None or platform is None:
             return
-        has_esi, has_mlag = has_feature(platform, MULTIHOMING, intent.release), platform.features.get("mlag", False)
+        has_esi, has_mlag = has_feature(platform, MULTIHOMING, intent.release), platform.features.mlag
         release = f"{platform.name} {intent.release or platform.release}".strip()
         since = platform.since.get(MULTIHOMING)
         if network.homing == "esi" and not has_esi:
@@ -196,11 +197,12 @@ class SegmentWithoutFilters(Rule):
     """
 
     id, severity, title = "BND005", "warning", "Ethernet segments that the switch does not enforce"
+    asks = ("segment_filters",)
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         network = design.plan.network("business")
         platform = design.platform(network) if network is not None else None
-        if network is None or platform is None or network.homing != "esi" or platform.features.get("segment_filters", True):
+        if network is None or platform is None or network.homing != "esi" or platform.features.segment_filters:
             return
         yield self.finding(
             "networks.business.leafs_per_unit",

@@ -84,7 +84,7 @@ class EcnMissing(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for network in design.lossless:
             platform = design.platform(network)
-            if platform and not platform.features.get("ecn", False):
+            if platform and not platform.features.ecn:
                 continue  # NOS002
             known = {row[0] for row in design.plan.lossless.ecn.get(network.nos, ())}
             used = {network.host_speed_gbps} | ({network.fabric_speed_gbps} if network.tiers > 1 else set())

@@ -33,7 +33,7 @@ class UnknownNos(Rule):
 
 
 def _missing(platform: Platform, *features: str) -> list[str]:
-    return [name for name in features if not platform.features.get(name, False)]
+    return [name for name in features if not platform.features.has(name)]
 
 
 def _systems(design: Design) -> Iterator[tuple[Network, Platform, str, str]]:
@@ -63,11 +63,12 @@ class LosslessFeatures(Rule):
     """
 
     id, title = "NOS002", "lossless network on a NOS that cannot be lossless"
+    asks = ("pfc", "ecn", "pfc_watchdog")
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for network in design.lossless:
             platform = design.platform(network)
-            if platform and (missing := _missing(platform, "pfc", "ecn", "pfc_watchdog")):
+            if platform and (missing := _missing(platform, *self.asks)):
                 yield self.finding(
                     f"networks.{network.name}.nos",
                     f"{network.name} carries RoCE, and {platform.name} lacks {', '.join(missing)}",
@@ -94,10 +95,11 @@ class UnnumberedFeature(Rule):
     """
 
     id, title, by_intent = "NOS003", "unnumbered links on a NOS that has none", False
+    asks = ("bgp_unnumbered",)
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for network, platform, nos, _ in _systems(design):
-            if network.tiers > 1 and network.underlay == "unnumbered" and _missing(platform, "bgp_unnumbered"):
+            if network.tiers > 1 and network.underlay == "unnumbered" and _missing(platform, *self.asks):
                 yield self.finding(
                     f"networks.{network.name}.underlay",
                     f"{network.name} has unnumbered links, and {platform.name} has no bgp_unnumbered",
@@ -108,34 +110,42 @@ class UnnumberedFeature(Rule):
 
 
 class RelayFeature(Rule):
-    """Run out-of-band leafs on a NOS that relays DHCP.
+    """Relay DHCP where a subnet lives by it.
 
     What it checks:
-        The NOS of the out-of-band network has the feature dhcp_relay.
+        The NOS of the out-of-band network has the feature dhcp_relay, and so has that of the business network's leafs where a
+        tenant's subnet has `addressing: dhcp`.
 
     Why it matters:
-        BMCs and provisioning ports get no address: nothing can be installed, and nothing powered on from afar.
+        BMCs and provisioning ports get no address: nothing can be installed, and nothing powered on from afar. In a tenant's
+        subnet no server gets one.
 
     How to fix:
-        Choose another `nos` for `networks.oob`.
+        Choose another `nos`, or set `addressing` of the subnet to static.
 
     Source:
         `features` of templates/switch/NOS/platform.yml.
     """
 
-    id, title, by_intent = "NOS004", "out-of-band network on a NOS without DHCP relay", False
+    id, title, by_intent = "NOS004", "DHCP on a NOS that does not relay it", False
+    asks = ("dhcp_relay",)
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        network = design.plan.network("oob")
-        platform = design.platform(network) if network else None
-        if network and platform and _missing(platform, "dhcp_relay"):
-            yield self.finding(
-                "networks.oob.nos",
-                f"out-of-band leafs relay DHCP, and {platform.name} has no dhcp_relay",
-                "a NOS with dhcp_relay",
-                network.nos,
-                "choose another nos for networks.oob",
-            )
+        dynamic = [f"{t.name}'s {s.name}" for t in design.plan.tenants for s in t.subnets if s.addressing == "dhcp"]
+        asked = {"oob": "out-of-band leafs relay DHCP"}
+        if dynamic:
+            asked["business"] = f"{list_names(dynamic)} has addresses by DHCP"
+        for name, what in asked.items():
+            network = design.plan.network(name)
+            platform = design.platform(network) if network else None
+            if network and platform and _missing(platform, *self.asks):
+                yield self.finding(
+                    f"networks.{name}.nos",
+                    f"{what}, and {platform.name} has no dhcp_relay",
+                    "a NOS with dhcp_relay",
+                    network.nos,
+                    f"choose another nos for networks.{name}",
+                )
 
 
 class BreakoutFeature(Rule):
@@ -155,10 +165,11 @@ class BreakoutFeature(Rule):
     """
 
     id, title, by_intent = "NOS005", "split ports on a NOS that cannot split", False
+    asks = ("breakout",)
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for network, platform, nos, where in _systems(design):
-            if not _missing(platform, "breakout"):
+            if not _missing(platform, *self.asks):
                 continue
             split = _split_speed(design, network, nos)
             if split:
@@ -230,10 +241,11 @@ class OverlayFeature(Rule):
     """
 
     id, title, by_intent = "NOS007", "EVPN on a NOS without it", False
+    asks = ("vxlan_evpn",)
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for network, platform, nos, where in _systems(design):
-            if network.evpn and _missing(platform, "vxlan_evpn"):
+            if network.evpn and _missing(platform, *self.asks):
                 yield self.finding(
                     where,
                     f"{network.name} is built on EVPN, and {platform.name} has no vxlan_evpn",
@@ -262,6 +274,7 @@ class NatFeature(Rule):
     """
 
     id, title = "NOS008", "address translation on a NOS that has none"
+    asks = ("nat",)
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         borders = [switch.nos for switch in design.switches_of.get("business", []) if switch.role == "border"]
@@ -271,11 +284,79 @@ class NatFeature(Rule):
         where = "networks.business.border.nos" if own else "networks.business.border"
         for nos in sorted(set(borders)) if translated else ():
             platform = design.catalogue.platforms.get(nos)
-            if platform is not None and _missing(platform, "nat"):
+            if platform is not None and _missing(platform, *self.asks):
                 yield self.finding(
                     where,
                     f"{platform.name} on the border leafs has no nat, which is asked for by {list_names(translated)}",
                     "a NOS with nat, such as frr",
                     nos,
                     "set leaf and nos of networks.business.border to one that has it, or take nat away",
+                )
+
+
+class SessionFeatures(Rule):
+    """Build fabrics on a NOS that leaves a dead way quickly and spreads over all others.
+
+    What it checks:
+        The NOS of every network of two or more tiers has the features bfd and ecmp.
+
+    Why it matters:
+        Without BFD a link that loses packets, but not its light, is used until the hold time ends. Without ECMP all traffic of a
+        leaf takes one uplink.
+
+    How to fix:
+        Choose another `nos`.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml; RFC 5882; RFC 7938, section 6.
+    """
+
+    id, title, by_intent = "NOS009", "fabric on a NOS without BFD or ECMP", False
+    asks = ("bfd", "ecmp")
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for network, platform, nos, where in _systems(design):
+            if network.tiers > 1 and (missing := _missing(platform, *self.asks)):
+                yield self.finding(
+                    where,
+                    f"{network.name} is a fabric of {network.tiers} tiers, and {platform.name} has no {' and no '.join(missing)}",
+                    "a NOS with bfd and ecmp",
+                    nos,
+                    "choose another nos",
+                )
+
+
+class WatchdogAction(Rule):
+    """Ask the PFC watchdog for what it can do.
+
+    What it checks:
+        With `lossless.watchdog.action: forward`, the NOS of each lossless network has the feature pfc_watchdog_forward.
+
+    Why it matters:
+        The switch drops the queue all the same: who counted on its packets loses them, on some switches and not on others.
+
+    How to fix:
+        Delete `action`, so that all switches drop, or choose another `nos`.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml. On Cumulus Linux a storm's queue is always dropped (CumulusNetworks/docs,
+        Quality of Service, PFC Watchdog).
+    """
+
+    id, title = "NOS010", "PFC watchdog with an action that the NOS does not have"
+    asks = ("pfc_watchdog_forward",)
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        lossless = design.plan.lossless
+        if not lossless.watchdog or lossless.watchdog_action != "forward":
+            return
+        for network in design.lossless:
+            platform = design.platform(network)
+            if platform and platform.features.pfc_watchdog and _missing(platform, *self.asks):
+                yield self.finding(
+                    "lossless.watchdog.action",
+                    f"switches of {network.name} shall forward during a PFC storm, and {platform.name} can only drop",
+                    "drop, or a NOS with pfc_watchdog_forward",
+                    f"forward on {network.nos}",
+                    "delete action: forward",
                 )

@@ -31,7 +31,7 @@ class Rule:
 
     `stage` is `plan` for what the planner finds by itself while it builds: such a class carries the manual alone.
     `by_intent` is False where no intent breaks the rule with the hardware and platforms that come with gpuyard: it guards
-    against faults of the planner and against data that users add.
+    against faults of the planner and against data that users add. `asks` are the features of a platform that it asks for.
     """
 
     id: ClassVar[str] = ""
@@ -39,6 +39,7 @@ class Rule:
     title: ClassVar[str] = ""
     stage: ClassVar[Literal["checks", "plan"]] = "checks"
     by_intent: ClassVar[bool] = True
+    asks: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         if not re.fullmatch(r"[A-Z0-9]{3}[0-9]{3}", cls.id):

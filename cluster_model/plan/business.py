@@ -39,7 +39,7 @@ def has_feature(platform: Platform, name: str, release: str | None = None) -> bo
     since = platform.since.get(name)
     if release and since:
         return natural_key(release) >= natural_key(since)
-    return platform.features.get(name, False)
+    return platform.features.has(name)
 
 
 def resolve_border(ctx: Context, intent: BusinessNetwork, leaf: SwitchModel | None) -> SwitchModel | None:

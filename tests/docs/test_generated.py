@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from cluster_model.checks.feature_matrix import render_page as render_matrix
 from cluster_model.checks.manual import render_page
 from cluster_model.cli.common import inspect_cluster
 from cluster_model.cli.schema import command as schema
@@ -34,6 +35,7 @@ def draw_driving():
         ("docs/schema/cluster.schema.json", run_schema),
         ("docs/intent.md", lambda: run_schema("--markdown")),
         ("docs/rules.md", render_page),
+        ("docs/feature-matrix.md", render_matrix),
         ("docs/images/superpod-roce.svg", draw_superpod),
         ("docs/images/driving-tenants.svg", draw_driving),
     ],

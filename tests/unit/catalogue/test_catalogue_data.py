@@ -1,5 +1,6 @@
 """Every file we ship is whole: it loads without findings, and says where its numbers come from."""
 
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -11,9 +12,12 @@ from cluster_model.catalogue.audit import audit_sources
 from cluster_model.catalogue.cages import switch_cages
 from cluster_model.catalogue.document import read_document
 from cluster_model.catalogue.load import load_catalogue
+from cluster_model.catalogue.types import Features
 from cluster_model.paths import CATALOGUE, TEMPLATES
 from cluster_model.render.switch import has_templates
+from cluster_model.render.switch.sonic_system import DNS_LIMIT, NTP_LIMIT
 
+ROOT = TEMPLATES.parent
 CATALOG, _ = load_catalogue()
 DEVICES = CATALOG.names("device")
 FILES = sorted(p for p in CATALOGUE.rglob("*.yaml") if p.name != "interface-types.yaml") + sorted(
@@ -142,12 +146,43 @@ def test_dgx_h100_ports_are_those_of_the_user_guide():
 @pytest.mark.parametrize("nos", ["sonic", "frr", "eos", "cumulus", "infiniband"])
 def test_platforms_answer_the_same_questions(nos):
     platform = CATALOG.platforms[nos]
-    assert set(platform.features) == set(CATALOG.platforms["sonic"].features)
-    assert (platform.ecn_kb != {}) == platform.features["ecn"]
+    assert platform.features.model_fields_set == set(Features.model_fields), "absent means no; say so"
+    assert set(platform.since) <= set(Features.model_fields)
+    assert (platform.ecn_kb != {}) == platform.features.ecn
     assert platform.rendered == has_templates(nos)
     for low, high, percent in platform.ecn_kb.values():
         assert 0 < low < high
         assert 0 < percent <= 100
+
+
+@pytest.mark.parametrize("nos", ["sonic", "frr", "eos", "cumulus", "infiniband"])
+def test_platforms_say_what_judged_them(nos):
+    platform = CATALOG.platforms[nos]
+    assert platform.validated and platform.not_validated
+    told = " ".join(platform.validated)
+    named = re.findall(r"tests/[\w/]+(?:\.py)?|(?<=[ (])test_\w+\.py", told)
+    assert named
+    for name in named:
+        assert list(ROOT.glob(name if "/" in name else f"tests/*/{name}")), f"{nos}: {name} is not there"
+    assert not platform.rendered or "tests/contract/test_one_truth.py" in told
+
+
+def test_a_feature_that_nobody_knows_is_refused(tmp_path, monkeypatch):
+    folder = tmp_path / "switch" / "acme"
+    folder.mkdir(parents=True)
+    text = (TEMPLATES / "switch" / "eos" / "platform.yml").read_text("utf-8")
+    (folder / "platform.yml").write_text(text.replace("  bfd: true", "  bdf: true"), "utf-8")
+    monkeypatch.setattr("cluster_model.catalogue.load.TEMPLATES", tmp_path)
+    catalogue, _ = load_catalogue()
+    assert catalogue.platforms.get("acme") is None
+    (finding,) = catalogue.check()
+    assert (finding.id, finding.summary, finding.fix) == ("CAT005", "unknown field bdf", "did you mean bfd?")
+    assert finding.line == text[: text.index("  bfd: true")].count("\n") + 1
+
+
+def test_service_limits_are_those_that_sonic_is_rendered_with():
+    sonic = CATALOG.platforms["sonic"]
+    assert (sonic.resolvers, sonic.time_servers) == (DNS_LIMIT, NTP_LIMIT)
 
 
 def test_files_are_read_when_asked_for():

@@ -29,6 +29,11 @@ def _third_uplink(design):
     return plan(switches=(replace(first, ports=(*first.ports, first.ports[-1])), *others))(design)
 
 
+def _site(**fields):
+    """Change the site's services."""
+    return lambda design: plan(site=replace(design.plan.site, **fields))(design)
+
+
 TIMED = Site("test.example.net", "UTC", (), ("10.255.0.123",), (), ())
 SPLIT = tuple(CageMode(cage, "osfp", 2, 200, 8 * cage, 8, False) for cage in range(1, 65))
 CLASHING_MAP = tuple(1 if dscp == 26 else 6 if dscp == 48 else 0 for dscp in range(64))
@@ -84,11 +89,31 @@ FIRES = {
     # 100 MiB are 104,858 kB: one ninth is 11,651 kB, the share of 400 in 25,600 Gb/s is 1,639 kB
     "ROC011": {"above one ninth": (lossless(ecn={"testos": ((400, 150, 11_652, 100),)}), "already pauses")},
     "ROC012": {"above the share": (lossless(ecn={"testos": ((400, 1640, 5000, 100),)}), "above a port's share")},
-    "NOS002": {"no pfc": (platform(lacks=("pfc", "pfc_watchdog")), "lacks pfc, pfc_watchdog")},
+    "NOS002": {
+        "no pfc": (platform(lacks=("pfc", "pfc_watchdog")), "lacks pfc, pfc_watchdog"),
+        "no marking": (platform(lacks=("ecn",)), "lacks ecn"),
+    },
     "NOS003": {"unnumbered": (platform(lacks=("bgp_unnumbered",)), "no bgp_unnumbered")},
     "NOS004": {"relay": (platform(lacks=("dhcp_relay",)), "no dhcp_relay")},
     "NOS005": {"split": (chain(items("switches", "compute", modes=SPLIT), platform(lacks=("breakout",))), "2x200")},
     "NOS006": {"by hand": (platform(rendered=False), "no configuration is rendered for TestOS")},
+    "NOS009": {
+        "no BFD": (platform(lacks=("bfd",)), "compute is a fabric of 2 tiers, and TestOS has no bfd"),
+        "neither": (platform(lacks=("bfd", "ecmp")), "no bfd and no ecmp"),
+    },
+    "NOS010": {
+        "forward": (
+            chain(lossless(watchdog_action="forward"), platform(lacks=("pfc_watchdog_forward",))),
+            "switches of compute shall forward during a PFC storm, and TestOS can only drop",
+        )
+    },
+    "NOS011": {"one table": (platform(lacks=("mgmt_vrf",)), "have a management port, and TestOS has no mgmt_vrf")},
+    "NOS012": {"silent": (chain(_site(snmp_managers=("10.255.0.61",)), platform(lacks=("snmp",))), "TestOS, which has no snmp")},
+    "NOS013": {"no LLDP": (platform(lacks=("lldp",)), "TestOS has no lldp, so the cables of compute, ")},
+    "NOS014": {
+        "resolvers": (chain(_site(dns=tuple("abcd")), platform(resolvers=3)), "4 resolvers are named, and switches of compute, "),
+        "time": (chain(_site(ntp=tuple("abc")), platform(time_servers=2)), "3 time servers are named"),
+    },
     "ADR002": {
         "inside": (networks("storage", pool="10.64.8.0/24"), "the pools of compute and storage overlap"),
         "equal": (networks("oob", pool="10.64.0.0/16"), "overlap"),
@@ -185,6 +210,16 @@ SILENT = {
     },
     "NOS004": {"has it": platform(lacks=("breakout",))},
     "NOS005": {"nothing split": platform(lacks=("breakout",)), "can split": items("switches", "compute", modes=SPLIT)},
+    "NOS009": {"has both": platform(lacks=("lldp",))},
+    "NOS010": {
+        "drop": platform(lacks=("pfc_watchdog_forward",)),
+        "has it": lossless(watchdog_action="forward"),
+        "no watchdog": chain(lossless(watchdog=False, watchdog_action="forward"), platform(lacks=("pfc_watchdog_forward",))),
+    },
+    "NOS011": {"in band": chain(items("switches", "", management=None), platform(lacks=("mgmt_vrf",)))},
+    "NOS012": {"nobody asks": platform(lacks=("snmp",)), "answers": _site(snmp_managers=("10.255.0.61",))},
+    "NOS013": {"has it": platform(lacks=("nat",))},
+    "NOS014": {"no limit": _site(dns=tuple("abcd")), "fits": chain(_site(dns=tuple("abc")), platform(resolvers=3))},
     "NOS006": {"rendered": platform(**{"description": PLATFORM["name"]})},
     "ADR002": {"neighbours": networks("storage", pool="10.63.0.0/16")},
     "ADR003": {"planned device": intent("site.dns", ["10.66.9.10"]), "outside": intent("site.dns", ["10.67.0.53"])},

@@ -117,6 +117,7 @@ CHIP = {
 FEATURES = (
     *("pfc", "ecn", "pfc_watchdog", "bgp_unnumbered", "dhcp_relay", "breakout"),
     *("vxlan_evpn", "evpn_multihoming", "segment_filters", "mlag", "nat"),
+    *("bfd", "ecmp", "pfc_watchdog_forward", "mgmt_vrf", "snmp", "lldp"),
 )
 PLATFORM: dict[str, Any] = {
     "name": "TestOS",

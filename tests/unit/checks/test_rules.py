@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from rows_data import FIRES as DATA_FIRES
@@ -13,8 +14,9 @@ from rows_power import FIRES as POWER_FIRES
 from rows_power import SILENT as POWER_SILENT
 from rows_tenants import FIRES as TENANT_FIRES
 from rows_tenants import SILENT as TENANT_SILENT
-from small_plan import chain, networks, small_design
+from small_plan import chain, make_catalogue, networks, small_design
 
+from cluster_model.catalogue.types import Features
 from cluster_model.checks import RULES, check_plan
 from cluster_model.checks.registry import SECTIONS, Rule
 from cluster_model.paths import PACKAGE
@@ -90,6 +92,34 @@ def test_manual_is_whole(id_):
     assert all(len(text) > 15 for text in manual.sections.values())
     assert rule.title and not rule.title.endswith(".")
     assert rule.severity in {"error", "warning", "info"}
+
+
+INFORMATIVE = {"gnmi", "adaptive_routing"}
+
+
+def test_every_feature_is_asked_for():
+    """What a platform may lack is found before it is rendered; what nobody asks for says so in the matrix."""
+    asked = {feature for rule in RULES.values() for feature in rule.asks}
+    assert asked == set(Features.model_fields) - INFORMATIVE
+    for name in INFORMATIVE:
+        assert "For information" in Features.model_fields[name].description
+
+
+@pytest.mark.parametrize(("id_", "feature"), [(id_, feature) for id_, rule in RULES.items() for feature in rule.asks])
+def test_lacking_a_feature_fires_the_rule_that_asks(id_, feature):
+    """Of the rows that fire, one has a platform without the feature, and with it less is found."""
+    for change, _ in FIRES[id_].values():
+        design = change(small_design())
+        for nos, platform in list(design.catalogue.platforms.items()):
+            if not platform.features.has(feature) or feature in platform.since:
+                features = platform.features.model_copy(update={feature: True})
+                given = platform.model_copy(update={"features": features, "since": {}})
+                shelf = {**dict(design.catalogue.platforms.items()), nos: given}
+                catalogue = make_catalogue(**{name: value.model_dump() for name, value in shelf.items()})
+                before, after = (list(RULES[id_]().find(each)) for each in (design, replace(design, catalogue=catalogue)))
+                if before and before != after:
+                    return
+    pytest.fail(f"no firing row of {id_} lacks {feature}")
 
 
 def test_rules_are_sorted_and_planner_rules_find_nothing():

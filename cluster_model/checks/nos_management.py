@@ -1,0 +1,155 @@
+# ruff: noqa: D102  (what `find` does stands in Rule)
+"""Rules about what a network operating system does beside forwarding: management, names, time. Part of the NOS family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cluster_model.catalogue.types import Platform
+from cluster_model.checks.design import Design
+from cluster_model.checks.registry import Rule
+from cluster_model.checks.wording import list_names
+from cluster_model.diagnostic import Diagnostic
+
+
+def _find_systems(design: Design, lacks: Callable[[Platform], bool]) -> dict[str, tuple[Platform, list[str], str]]:
+    """Return platform, its networks and the intent path that chooses it, by the name of each NOS that lacks something."""
+    found: dict[str, tuple[Platform, list[str], str]] = {}
+    for network in design.routed:
+        for nos, where in design.systems(network).items():
+            platform: Platform | None = design.catalogue.platforms.get(nos)
+            if platform is not None and lacks(platform):
+                found.setdefault(nos, (platform, [], where))[1].append(network.name)
+    return found
+
+
+class ManagementVrf(Rule):
+    """Keep management out of the fabric's routes.
+
+    What it checks:
+        The NOS of every switch with a management port has the feature mgmt_vrf.
+
+    Why it matters:
+        The management port's default route and the fabric's are one table: traffic of hosts may leave by the management port,
+        and a fault of the fabric takes the way to its switches with it.
+
+    How to fix:
+        Choose another `nos`.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml.
+    """
+
+    id, title, by_intent = "NOS011", "management port on a NOS without a VRF for it", False
+    asks = ("mgmt_vrf",)
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        managed = {switch.nos for switch in design.plan.switches if switch.management is not None}
+        lacking = _find_systems(design, lambda platform: not platform.features.mgmt_vrf)
+        for nos, (platform, networks, where) in lacking.items():
+            if nos in managed:
+                yield self.finding(
+                    where,
+                    f"switches of {list_names(networks)} have a management port, and {platform.name} has no mgmt_vrf",
+                    "a NOS with mgmt_vrf",
+                    nos,
+                    "choose another nos",
+                )
+
+
+class SnmpFeature(Rule):
+    """Name SNMP managers only for switches that answer them.
+
+    What it checks:
+        With `site.snmp_managers`, the NOS of every network has the feature snmp.
+
+    Why it matters:
+        These switches stay silent: their ports and temperatures are missing in every graph and every alert.
+
+    How to fix:
+        Choose another `nos`, or watch these switches in another way.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml.
+    """
+
+    id, severity, title, by_intent = "NOS012", "warning", "SNMP managers and a NOS without SNMP", False
+    asks = ("snmp",)
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        if not design.plan.site.snmp_managers:
+            return
+        for nos, (platform, networks, _) in _find_systems(design, lambda platform: not platform.features.snmp).items():
+            yield self.finding(
+                "site.snmp_managers",
+                f"SNMP managers are named, and switches of {list_names(networks)} run {platform.name}, which has no snmp",
+                "systems with snmp",
+                nos,
+                "choose another nos, or watch these switches in another way",
+            )
+
+
+class LldpFeature(Rule):
+    """Let switches say which cable is plugged in where.
+
+    What it checks:
+        The NOS of every network has the feature lldp.
+
+    Why it matters:
+        `gpuyard verify cabling` reads LLDP. Without it a swapped cable is found by the jobs that run slowly over it.
+
+    How to fix:
+        Choose another `nos`, or check these switches' cables by hand.
+
+    Source:
+        `features` of templates/switch/NOS/platform.yml; IEEE 802.1AB.
+    """
+
+    id, severity, title, by_intent = "NOS013", "warning", "cables that nobody can verify from afar", False
+    asks = ("lldp",)
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for nos, (platform, networks, where) in _find_systems(design, lambda platform: not platform.features.lldp).items():
+            yield self.finding(
+                where,
+                f"{platform.name} has no lldp, so the cables of {list_names(networks)} cannot be verified",
+                "a NOS with lldp",
+                nos,
+                "choose another nos, or check these cables by hand",
+            )
+
+
+class ServiceLimits(Rule):
+    """Name no more resolvers and time servers than switches take.
+
+    What it checks:
+        The lengths of `site.dns` and `site.ntp` against `resolvers` and `time_servers` of each NOS.
+
+    Why it matters:
+        The first ones are written and the others left out: the one that was meant to answer when those fail is never asked.
+
+    How to fix:
+        Put those that must be asked first, or shorten the list.
+
+    Source:
+        sonic-dns.yang and sonic-ntp.yang of sonic-net/sonic-buildimage (3 and 10); resolv.conf(5): MAXNS is 3.
+    """
+
+    id, severity, title = "NOS014", "warning", "more resolvers or time servers than the NOS takes"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        site = design.plan.site
+        services = {"dns": (site.dns, "resolvers", "resolvers"), "ntp": (site.ntp, "time_servers", "time servers")}
+        for key, (named, field, words) in services.items():
+            for nos, (platform, networks, _) in _find_systems(
+                design,
+                lambda platform, field=field, named=named: 0 < getattr(platform, field) < len(named),  # type: ignore[misc]
+            ).items():
+                limit = getattr(platform, field)
+                yield self.finding(
+                    f"site.{key}",
+                    f"{len(named)} {words} are named, and switches of {list_names(networks)} take the first {limit}",
+                    f"<= {limit} addresses ({platform.name})",
+                    f"{len(named)} on {nos}",
+                    f"put the {limit} that switches shall ask first, or delete {list_names(list(named[limit:]))}",
+                )
