@@ -19,29 +19,15 @@ from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.render.tree import render_tree
+from tests.ibsim import simulator
 
 pytestmark = pytest.mark.opensm
 PROGRAMS = ("ibsim", "opensm", "smpquery", "ibnetdiscover")
 SIMULATED = Path(f"/usr/lib/{os.uname().machine}-linux-gnu/umad2sim/libumad2sim.so")
-INTENT = """\
-name: ib
-site: {domain: ib.example.net}
-racks:
-  rows: {A: {id: 1, racks: 4}, N: {id: 2, racks: 4}}
-  groups:
-    gpu: {id: 1, rows: [A], height_u: 52, power_kw: 48, feed_kw: 48}
-    network: {id: 2, rows: [N], height_u: 48, power_kw: 30, feed_kw: 30}
-servers:
-  gpu: {id: 1, model: nvidia/dgx-h100, count: 5, unit: 31, racks: gpu, per_rack: 4}
-  ufm: {id: 2, model: nvidia/ufm-3.1, role: fabric-manager, manages: compute, count: 2, racks: network}
-networks:
-  compute: {technology: infiniband, leaf: nvidia/qm9700, isolation: pkeys, racks: network}
-  business: {leaf: nvidia/sn3700c, nos: sonic, pool: 10.112.0.0/16, racks: network}
-  oob: {leaf: nvidia/sn2201, nos: sonic, pool: 10.124.0.0/16, racks: network}
-tenants:
-  red: {id: 1, servers: [gpu-001..gpu-002], subnets: {front: {id: 1, cidr: 10.48.1.0/24}}}
-  blue: {id: 2, servers: [gpu-003], subnets: {front: {id: 1, cidr: 10.48.2.0/24}}}
-facts: {servers: servers.csv}
+INTENT = f"""\
+{simulator.SMALL}\
+  blue: {{id: 2, servers: [gpu-003], subnets: {{front: {{id: 1, cidr: 10.48.2.0/24}}}}}}
+facts: {{servers: servers.csv}}
 """
 HOSTS = {"gpu-001": 0x100001, "gpu-002": 0x100003, "gpu-003": 0x100005, "gpu-004": 0x100007, "gpu-005": 0x100009}
 HOSTS |= {"ufm-001": 0x10000B, "ufm-002": 0x10000D}

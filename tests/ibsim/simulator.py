@@ -28,6 +28,25 @@ SEARCH = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
 SWITCH_GUID, ADAPTER_GUID = 0xFC6A_1C03_0010_0000, 0xA088_C203_0020_0000
 UNNAMED = {"switch": "Quantum-2 Mellanox Technologies", "adapter": "MT4129 ConnectX7   Mellanox Technologies"}
 """Descriptions of gear that nobody has configured."""
+SMALL = """\
+name: ib
+site: {domain: ib.example.net}
+racks:
+  rows: {A: {id: 1, racks: 4}, N: {id: 2, racks: 4}}
+  groups:
+    gpu: {id: 1, rows: [A], height_u: 52, power_kw: 48, feed_kw: 48}
+    network: {id: 2, rows: [N], height_u: 48, power_kw: 30, feed_kw: 30}
+servers:
+  gpu: {id: 1, model: nvidia/dgx-h100, count: 5, unit: 31, racks: gpu, per_rack: 4}
+  ufm: {id: 2, model: nvidia/ufm-3.1, role: fabric-manager, manages: compute, count: 2, racks: network}
+networks:
+  compute: {technology: infiniband, leaf: nvidia/qm9700, isolation: pkeys, racks: network}
+  business: {leaf: nvidia/sn3700c, nos: sonic, pool: 10.112.0.0/16, racks: network}
+  oob: {leaf: nvidia/sn2201, nos: sonic, pool: 10.124.0.0/16, racks: network}
+tenants:
+  red: {id: 1, servers: [gpu-001..gpu-002], subnets: {front: {id: 1, cidr: 10.48.1.0/24}}}
+"""
+"""An intent with five servers, two fabric managers and a tenant that owns two servers."""
 
 
 def require_programs():

@@ -9,24 +9,6 @@ import pytest
 from tests.ibsim import simulator
 
 pytestmark = pytest.mark.opensm
-INTENT = """\
-name: ib
-site: {domain: ib.example.net}
-racks:
-  rows: {A: {id: 1, racks: 4}, N: {id: 2, racks: 4}}
-  groups:
-    gpu: {id: 1, rows: [A], height_u: 52, power_kw: 48, feed_kw: 48}
-    network: {id: 2, rows: [N], height_u: 48, power_kw: 30, feed_kw: 30}
-servers:
-  gpu: {id: 1, model: nvidia/dgx-h100, count: 5, unit: 31, racks: gpu, per_rack: 4}
-  ufm: {id: 2, model: nvidia/ufm-3.1, role: fabric-manager, manages: compute, count: 2, racks: network}
-networks:
-  compute: {technology: infiniband, leaf: nvidia/qm9700, isolation: pkeys, racks: network}
-  business: {leaf: nvidia/sn3700c, nos: sonic, pool: 10.112.0.0/16, racks: network}
-  oob: {leaf: nvidia/sn2201, nos: sonic, pool: 10.124.0.0/16, racks: network}
-tenants:
-  red: {id: 1, servers: [gpu-001..gpu-002], subnets: {front: {id: 1, cidr: 10.48.1.0/24}}}
-"""
 MANAGERS = ("ufm-001", "ufm-002")
 SOMEBODY = "gpu-004 ibp24s0"
 EQUAL_TO_DEFAULT = {"partition_config_file"}
@@ -38,7 +20,7 @@ def fabric(tmp_path_factory):
     """Run a small fabric, with the files of both managers in its folder."""
     simulator.require_programs()
     folder = tmp_path_factory.mktemp("managers")
-    plan = simulator.make_plan(folder, INTENT)
+    plan = simulator.make_plan(folder, simulator.SMALL)
     simulator.render_files(plan, folder)
     simulator.write_net(plan, folder / "net", simulator.list_cables(plan))
     with simulator.simulated(folder, SOMEBODY) as running:

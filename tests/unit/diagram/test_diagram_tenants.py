@@ -4,31 +4,13 @@ import itertools
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.plan.overlay import Filter, Meeting
 from cluster_model.render.diagram import draw_tenants, render_diagrams
 from cluster_model.render.diagram_shapes import measure
 from cluster_model.render.diagram_tenants import MAX_BRACKETS, MAX_ROWS, lay_out_tenants
-
-ROOT = Path(__file__).parents[3]
-
-
-def read(name):
-    loaded = load_cluster(ROOT / "inventory" / name)
-    found, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    assert found is not None, findings
-    return found
-
-
-@pytest.fixture(scope="module")
-def driving():
-    return read("driving")
 
 
 def multiply(plan, count):
@@ -156,11 +138,11 @@ def test_brackets_of_peerings_never_touch(driving):
     assert f"{left_out} peerings more not drawn" in texts(drawing)
 
 
-def test_it_is_svg_with_a_title_and_only_where_there_are_tenants(driving):
+def test_it_is_svg_with_a_title_and_only_where_there_are_tenants(driving, read_plan):
     root = ET.fromstring(draw_tenants(driving))
     assert root.get("aria-label") == "driving: tenants"
     assert "diagrams/tenants.svg" in dict(render_diagrams(driving))
-    assert "diagrams/tenants.svg" not in dict(render_diagrams(read("lab")))
+    assert "diagrams/tenants.svg" not in dict(render_diagrams(read_plan("lab")))
 
 
 def test_names_are_escaped(driving):

@@ -2,29 +2,9 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
-
-from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.render.page import render_page
 from cluster_model.render.page_tenants import MAX_MATRIX, find_ends, list_tenant_tables, word_separation
-
-ROOT = Path(__file__).parents[3]
-
-
-def read(name):
-    loaded = load_cluster(ROOT / "inventory" / name)
-    found, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    assert found is not None, findings
-    return found
-
-
-@pytest.fixture(scope="module")
-def driving():
-    return read("driving")
 
 
 def tables(plan):
@@ -98,13 +78,13 @@ def test_separation_says_homing_with_its_reason_and_isolation(driving):
     assert any("partition key per tenant" in line for line in word_separation(pkeys))
 
 
-def test_page_has_the_section_only_with_tenants(driving):
+def test_page_has_the_section_only_with_tenants(driving, read_plan):
     page = render_page(driving).decode()
     assert '<h2 id="tenants">' in page
     assert page.count("<svg") == 3
     assert page.startswith("<!DOCTYPE html>")
     assert not re.search(r"(src|href)=\"https?:", page)
-    without = render_page(read("lab")).decode()
+    without = render_page(read_plan("lab")).decode()
     assert 'id="tenants"' not in without
     assert "#tenants" not in without
     assert without.count("<svg") == 2
