@@ -99,6 +99,10 @@ def _run_stages(inspection: Inspection, cluster: Cluster) -> list[Diagnostic]:
     if has_errors(findings):
         return findings
     plan, more = build_plan(cluster, inspection.catalogue, loaded.facts, loaded.digest)
+    # Our own files are read as the planner asks for them, and one that is broken looks to it like one that is not there.
+    findings = inspection.catalogue.findings()
+    if has_errors(findings):
+        return findings
     findings = [*findings, *more]
     if plan is None or has_errors(findings):
         return findings

@@ -48,6 +48,18 @@ def test_validate_no_such_cluster(capsys):
     assert "YML005" in capsys.readouterr().err
 
 
+def test_a_broken_file_of_a_vendor_is_named_and_not_its_absence(tmp_path, monkeypatch, capsys):
+    for nos in ("sonic", "frr"):
+        text = (ROOT / "templates" / "switch" / nos / "platform.yml").read_text("utf-8")
+        (tmp_path / "switch" / nos).mkdir(parents=True)
+        (tmp_path / "switch" / nos / "platform.yml").write_text(text + ("colour: blue\n" if nos == "sonic" else ""), "utf-8")
+    monkeypatch.setattr("cluster_model.catalogue.load.TEMPLATES", tmp_path)
+    assert run(["validate", "inventory/lab"]) == 1
+    err = capsys.readouterr().err
+    assert "CAT005: unknown field colour" in err
+    assert "NOS001" not in err
+
+
 def test_validate_good_cluster(cluster, capsys):
     assert run(["validate", str(cluster)]) == 0
     assert " error " not in capsys.readouterr().err
