@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cluster_model.catalogue.cages import Cage
 from cluster_model.intent.business import BorderLink, BusinessNetwork
-from cluster_model.plan.addressing import text
 from cluster_model.plan.context import Context
 from cluster_model.plan.draft import SwitchDraft
 from cluster_model.plan.fabric import FabricShape
 from cluster_model.plan.overlay import ExternalPort
-from cluster_model.plan.ports import mode_for, name_port, usable_modes
-from cluster_model.plan.upstream import SIZES
+from cluster_model.plan.ports import mode_for, usable_modes
+from cluster_model.plan.upstream import SIZES, cut_link, open_cage
 
 
 def plug_peers(ctx: Context, shape: FabricShape, borders: list[SwitchDraft]) -> None:
@@ -114,14 +111,5 @@ def _plug(ctx: Context, draft: SwitchDraft, cage: Cage, speed_gbps: int, link: B
             fix=f"set speed_gbps to {known[0]}, or choose another cage",
         )
         return
-    size = link.prefix.prefixlen
-    first = int(link.prefix.network_address) + SIZES[size]
-    patterns = (draft.model.platform.port_native, draft.model.platform.port_split)
-    name = name_port(patterns, cage, mode, 0)
-    own = ExternalPort(peer, name, cage.number, mode.speed_gbps, f"{text(first + 1)}/{size}", text(first))
-    draft.external_ports.append(own)
-    native = mode == cage.modes[0]
-    draft.modes = tuple(
-        replace(was, count=mode.count, speed_gbps=mode.speed_gbps, native=native) if was.cage == cage.number else was
-        for was in draft.modes
-    )
+    own, far = cut_link(link.prefix)
+    draft.external_ports.append(ExternalPort(peer, open_cage(draft, cage, mode), cage.number, mode.speed_gbps, own, far))

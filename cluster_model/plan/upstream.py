@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from ipaddress import IPv4Network
 
+from cluster_model.catalogue.cages import Cage
+from cluster_model.catalogue.types import Mode
 from cluster_model.intent.networks import Upstream as Intent
 from cluster_model.plan.addressing import text
 from cluster_model.plan.context import Context
@@ -57,19 +60,30 @@ def lead_out(ctx: Context, shape: FabricShape, drafts: list[SwitchDraft], links:
             )
 
 
+def cut_link(prefix: IPv4Network) -> tuple[str, str]:
+    """Return the two ends of a /30 or /31: our address with its length, and the far one, which is the first, without."""
+    far = int(prefix.network_address) + SIZES[prefix.prefixlen]
+    return f"{text(far + 1)}/{prefix.prefixlen}", text(far)
+
+
+def open_cage(draft: SwitchDraft, cage: Cage, mode: Mode) -> str:
+    """Run a cage of a switch in a mode, and return the name of its first port."""
+    native = mode == cage.modes[0]
+    draft.modes = tuple(
+        replace(was, count=mode.count, speed_gbps=mode.speed_gbps, native=native) if was.cage == cage.number else was
+        for was in draft.modes
+    )
+    return name_port((draft.model.platform.port_native, draft.model.platform.port_split), cage, mode, 0)
+
+
 def _plug(shape: FabricShape, draft: SwitchDraft, intent: Intent, taken: set[int]) -> bool:
-    patterns = (draft.model.platform.port_native, draft.model.platform.port_split)
-    for cage, was in zip(reversed(draft.model.cages), reversed(draft.modes), strict=True):
+    for cage in reversed(draft.model.cages):
         mode = mode_for(cage, shape.fabric_speed_gbps)
         if mode is None or cage.number in taken:
             continue
         taken.add(cage.number)
-        size = intent.prefix.prefixlen
-        first = int(intent.prefix.network_address) + SIZES[size]
-        name = name_port(patterns, cage, mode, 0)
-        own = Upstream(name, cage.number, mode.speed_gbps, f"{text(first + 1)}/{size}", text(first))
-        draft.upstreams = (*draft.upstreams, own)
-        now = replace(was, count=mode.count, speed_gbps=mode.speed_gbps, native=mode == cage.modes[0])
-        draft.modes = tuple(now if other.cage == cage.number else other for other in draft.modes)
+        own, gateway = cut_link(intent.prefix)
+        way = Upstream(open_cage(draft, cage, mode), cage.number, mode.speed_gbps, own, gateway)
+        draft.upstreams = (*draft.upstreams, way)
         return True
     return False
