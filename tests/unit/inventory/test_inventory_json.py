@@ -9,6 +9,7 @@ from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.render.inventory import describe_nccl, render_inventory, safe
+from tests.unit.inventory.reading import get_vars
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ["lab", "superpod-roce", "superpod-h100", "driving"]
@@ -21,15 +22,6 @@ def case(request):
     plan, findings = build_plan(loaded.cluster, catalogue, loaded.facts, loaded.digest)
     assert plan is not None, findings
     return plan, json.loads(render_inventory(plan, catalogue, {"cluster.yml": "0" * 64}))
-
-
-def get_vars(body, host):
-    """Return a host's variables as Ansible merges them: all, its groups, its own."""
-    merged = dict(body["all"]["vars"])
-    for group in body.values():
-        if host in group.get("hosts", ()):
-            merged |= group.get("vars", {})
-    return merged | body["_meta"]["hostvars"][host]
 
 
 def test_every_device_is_a_host_in_a_rack(case):

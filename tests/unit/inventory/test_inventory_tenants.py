@@ -10,6 +10,7 @@ from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.render.inventory import describe_nccl, render_inventory
+from tests.unit.inventory.reading import get_vars
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,14 +22,6 @@ def case():
     plan, findings = build_plan(loaded.cluster, catalogue, loaded.facts, loaded.digest)
     assert plan is not None, findings
     return plan, json.loads(render_inventory(plan, catalogue, {"cluster.yml": "0" * 64}))
-
-
-def get_vars(body, host):
-    merged = dict(body["all"]["vars"])
-    for group in body.values():
-        if host in group.get("hosts", ()):
-            merged |= group.get("vars", {})
-    return merged | body["_meta"]["hostvars"][host]
 
 
 def test_a_server_has_its_bond_and_an_address_in_each_subnet(case):
