@@ -165,6 +165,8 @@ class GpuBoard(Sourced):
     """GPUs."""
     interconnect: Literal["nvswitch", "xgmi", "pcie"] = "pcie"
     """How the GPUs reach each other."""
+    nccl_topology: str = ""
+    """Topology file on the host that NCCL is given, where it cannot see the PCIe tree itself (virtual machines)."""
 
 
 class PortMap(Sourced):
@@ -229,6 +231,8 @@ class Gpu(Sourced):
     vendor: Literal["nvidia", "amd"]
     generation: str
     """Architecture, e.g. `hopper`."""
+    nvlink_generation: Annotated[int, Field(ge=0, le=9)] = 0
+    """Generation of its NVLink; 0: none."""
     memory_gb: float
     power_max_w: float
     """Default and highest power limit."""

@@ -240,6 +240,7 @@ def _assemble(
         power=tuple(powers[name] for name in order if name in powers),
         bom=_count(bench, pdus),
         gpu_driver=cluster.gpu.driver,
+        gpu_on_feed_loss=cluster.gpu.power.on_feed_loss,
         nvme_targets=_list_targets(cluster, servers),
         tenants=tenancy.tenants,
         border_peers=tenancy.border_peers,

@@ -433,6 +433,7 @@ class Plan:
     power: tuple[RackPower, ...]
     bom: tuple[BomLine, ...]
     gpu_driver: str = ""  # driver branch
+    gpu_on_feed_loss: str = "cap"  # cap | always-cap | shed
     nvme_targets: tuple[NvmeTarget, ...] = ()
     tenants: tuple[Tenant, ...] = ()
     border_peers: tuple[BorderPeer, ...] = ()

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.plan.model import Management, Network, Pdu, Plan, Server, ServerPort, Switch
+from cluster_model.render.inventory_gpu import describe_gpu, describe_nccl
 from cluster_model.render.tenants import describe_border_peers, describe_tenants, list_memberships
 
 FORMAT = "gpuyard-inventory-1"
 Vars = dict[str, Any]
-# NCCL's bootstrap is a few kB per rank: it takes the quietest network that every host has.
-SOCKET_NETWORKS = ("business", "oob", "storage")
 
 
 def render_inventory(plan: Plan, catalogue: Catalogue, inputs: Mapping[str, str]) -> bytes:
@@ -28,7 +27,8 @@ def render_inventory(plan: Plan, catalogue: Catalogue, inputs: Mapping[str, str]
 
     Args:
         plan: the plan.
-        catalogue: for what Ansible calls a switch's operating system.
+        catalogue: for what the plan does not carry: a GPU's generation and limits, and what Ansible calls a switch's
+            operating system.
         inputs: files the plan's digest is made from, name relative to the intent's folder → sha256.
     """
     groups = _Groups()
@@ -37,7 +37,7 @@ def render_inventory(plan: Plan, catalogue: Catalogue, inputs: Mapping[str, str]
     rows = {rack.name: rack.row for rack in plan.racks}
     tenants = list_memberships(plan)
     for group, servers in _by_group(plan.servers).items():
-        described = {server.name: _describe_server(server, plan, rows, tenants) for server in servers}
+        described = {server.name: _describe_server(server, plan, catalogue, rows, tenants) for server in servers}
         shared[f"group_{safe(group)}"] = _hoist(described)
         hostvars |= described
     hostvars |= {switch.name: _describe_switch(switch, plan, catalogue, rows) for switch in plan.switches}
@@ -137,12 +137,14 @@ def _describe_cluster(plan: Plan) -> Vars:
     site, lossless = plan.site, plan.lossless
     return {
         "gpuyard_cluster": plan.name,
-        "gpuyard_domain": site.domain,
-        "gpuyard_timezone": site.timezone,
-        "gpuyard_dns": site.dns,
-        "gpuyard_ntp": site.ntp,
-        "gpuyard_syslog": site.syslog,
-        "gpuyard_snmp_managers": site.snmp_managers,
+        "gpuyard_site": {
+            "domain": site.domain,
+            "timezone": site.timezone,
+            "dns": site.dns,
+            "ntp": site.ntp,
+            "syslog": site.syslog,
+            "snmp_managers": site.snmp_managers,
+        },
         "gpuyard_networks": {network.name: _describe_network(network) for network in plan.networks},
         "gpuyard_nvme_targets": plan.nvme_targets,
         "gpuyard_tenants": describe_tenants(plan),
@@ -176,7 +178,9 @@ def _describe_network(network: Network) -> Vars:
     }
 
 
-def _describe_server(server: Server, plan: Plan, rows: Mapping[str, str], tenants: Mapping[str, list[str]]) -> Vars:
+def _describe_server(
+    server: Server, plan: Plan, catalogue: Catalogue, rows: Mapping[str, str], tenants: Mapping[str, list[str]]
+) -> Vars:
     fqdn = f"{server.name}.{plan.site.domain}"
     oob = next((port.address for port in server.ports if port.network == "oob" and port.address), "")
     bonds = {port: bond.name for bond in server.bonds for port in bond.ports}
@@ -191,6 +195,7 @@ def _describe_server(server: Server, plan: Plan, rows: Mapping[str, str], tenant
         "gpuyard_model": server.model,
         "gpuyard_serial": server.serial,
         "gpuyard_rack": server.rack,
+        "gpuyard_failure_domain": server.rack,
         "gpuyard_row": rows.get(server.rack, ""),
         "gpuyard_u": server.u,
         "gpuyard_bmc": _describe_management(server.bmc),
@@ -198,14 +203,8 @@ def _describe_server(server: Server, plan: Plan, rows: Mapping[str, str], tenant
         "gpuyard_bonds": server.bonds,
         "gpuyard_tenant_names": tenants.get(server.name, []),
         "gpuyard_services": server.services,
-        "gpuyard_gpu": {
-            "count": server.gpus,
-            "model": server.gpu_model,
-            "driver": plan.gpu_driver if server.gpus else "",
-            "cap_w": server.gpu_cap_w,
-            "cap_feed_lost_w": server.gpu_cap_feed_lost_w,
-        },
-        "gpuyard_nccl": describe_nccl(server, plan) if server.gpus else {},
+        "gpuyard_gpu": describe_gpu(server, plan, catalogue),
+        "gpuyard_nccl": describe_nccl(server, plan, catalogue),
     }
 
 
@@ -236,45 +235,6 @@ def _describe_port(port: ServerPort, plan: Plan, bond: str) -> Vars:
     }
 
 
-def describe_nccl(server: Server, plan: Plan) -> Vars:
-    """Return the lines of /etc/nccl.conf that follow from the plan, by NCCL's own names.
-
-    The leading `=` asks for whole names: without it NCCL matches prefixes, and `mlx5_1` also takes `mlx5_10`. NCCL_IB_TC is the
-    ToS byte of the lossless profile. NCCL_CROSS_NIC is set where the rails never meet, and left to NCCL elsewhere.
-    Source: NVIDIA/nccl 2.30, environment variables.
-    """
-    compute = plan.network("compute")
-    lines: Vars = {}
-    adapters = dict.fromkeys(port.rdma for port in server.ports if port.network == "compute" and port.rdma)
-    if adapters:
-        lines["NCCL_IB_HCA"] = "=" + ",".join(adapters)
-    if compute is not None and compute.lossless:
-        lines["NCCL_IB_TC"] = plan.lossless.data_tos
-    if compute is not None and compute.tiers == 1 and compute.design == "rail-optimized":
-        lines["NCCL_CROSS_NIC"] = 0
-    bonded = {port for bond in server.bonds for port in bond.ports}
-    for network in SOCKET_NETWORKS:
-        ports = [port.name for port in server.ports if port.network == network]
-        sockets = [name for name in ports if name not in bonded] or list_bond_interfaces(server, set(ports))
-        if sockets:
-            lines["NCCL_SOCKET_IFNAME"] = "=" + ",".join(sockets)
-            break
-    return lines
-
-
-def list_bond_interfaces(server: Server, ports: Collection[str]) -> list[str]:
-    """Return the interface that traffic takes over each bond of these ports: a bond's ports have no addresses of their own.
-
-    It is the one with the default gateway, else the first; none where the server is in no subnet.
-    """
-    found = []
-    for bond in server.bonds:
-        ways = [vlan.name for vlan in bond.vlans if vlan.default] or [vlan.name for vlan in bond.vlans]
-        if ways and set(bond.ports) & set(ports):
-            found.append(ways[0])
-    return found
-
-
 def _describe_switch(switch: Switch, plan: Plan, catalogue: Catalogue, rows: Mapping[str, str]) -> Vars:
     fqdn = f"{switch.name}.{plan.site.domain}"
     platform = catalogue.platforms.get(switch.nos)
@@ -296,6 +256,7 @@ def _describe_switch(switch: Switch, plan: Plan, catalogue: Catalogue, rows: Map
         "gpuyard_serial": switch.serial,
         "gpuyard_guid": switch.guid,
         "gpuyard_rack": switch.rack,
+        "gpuyard_failure_domain": switch.rack,
         "gpuyard_row": rows.get(switch.rack, ""),
         "gpuyard_u": switch.u,
         "gpuyard_asn": switch.asn,
@@ -314,6 +275,7 @@ def _describe_pdu(pdu: Pdu, plan: Plan, rows: Mapping[str, str]) -> Vars:
         "gpuyard_model": pdu.model,
         "gpuyard_serial": pdu.serial,
         "gpuyard_rack": pdu.rack,
+        "gpuyard_failure_domain": pdu.rack,
         "gpuyard_row": rows.get(pdu.rack, ""),
         "gpuyard_feed": pdu.feed,
         "gpuyard_management": _describe_management(pdu.management),

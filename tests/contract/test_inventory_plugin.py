@@ -74,8 +74,8 @@ def test_it_serves_what_was_rendered(place):
         assert served[group]["hosts"] == rendered[group]["hosts"]
     code, out, _ = run(["ansible-inventory", "-i", "inventory/lab/cluster.yml", "--host", "gpu-001"], place)
     gpu = json.loads(out)
-    assert gpu["gpuyard_nccl"]["NCCL_IB_TC"] == 106
-    assert gpu["gpuyard_nccl"]["NCCL_IB_HCA"].startswith("=mlx5_0,")
+    assert gpu["gpuyard_nccl"]["traffic_class"] == 106
+    assert gpu["gpuyard_nccl"]["ib_hca"][0] == "mlx5_0"
 
 
 def test_it_works_from_any_folder_and_from_a_named_build(place):

@@ -158,7 +158,7 @@ def _compare_lossless(
         yield f"the host trusts {lossless['trust']}, the switch {port['trust']}"
     marks = {"data_tos": lossless["data_tos"] >> 2, "data_dscp": lossless["data_dscp"]}
     if interface["network"] == "compute" and nccl:
-        marks["NCCL_IB_TC"] = nccl["NCCL_IB_TC"] >> 2
+        marks["NCCL_IB_TC"] = nccl["traffic_class"] >> 2
     for name, dscp in marks.items():
         if priorities[dscp] != lossless["priority"] or (priorities[dscp] in port["pfc_priorities"]) != bool(paused):
             yield f"{name} is DSCP {dscp}, which the switch puts into priority {priorities[dscp]}"

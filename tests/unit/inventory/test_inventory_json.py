@@ -8,7 +8,8 @@ import pytest
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
-from cluster_model.render.inventory import describe_nccl, render_inventory, safe
+from cluster_model.render.inventory import render_inventory, safe
+from cluster_model.render.inventory_gpu import describe_nccl
 from tests.unit.inventory.reading import get_vars
 
 ROOT = Path(__file__).parents[3]
@@ -22,6 +23,11 @@ def case(request):
     plan, findings = build_plan(loaded.cluster, catalogue, loaded.facts, loaded.digest)
     assert plan is not None, findings
     return plan, json.loads(render_inventory(plan, catalogue, {"cluster.yml": "0" * 64}))
+
+
+@pytest.fixture(scope="module")
+def catalogue():
+    return load_catalogue()[0]
 
 
 def test_every_device_is_a_host_in_a_rack(case):
@@ -85,17 +91,45 @@ def test_hosts_and_nccl_follow_the_lossless_profile(case):
         if not server.gpus:
             assert nccl == {}
             continue
-        assert nccl.get("NCCL_IB_TC") == (lossless["data_tos"] if compute.lossless else None)
-        adapters = [port.rdma for port in server.ports if port.network == "compute"]
-        assert nccl.get("NCCL_IB_HCA", "=") == "=" + ",".join(adapters)
-        assert nccl["NCCL_SOCKET_IFNAME"].startswith("=")
+        assert nccl["traffic_class"] == (lossless["data_tos"] if compute.lossless else 0)
+        assert nccl["ib_hca"] == [port.rdma for port in server.ports if port.network == "compute"]
+        assert nccl["socket_ifname"]
+        assert nccl["gid_index"] == -1
 
 
-def test_what_a_group_shares_stands_once(case):
+def test_gpus_are_told_from_plan_and_catalogue(case, catalogue):
+    plan, body = case
+    for server in plan.servers:
+        told = get_vars(body, server.name)["gpuyard_gpu"]
+        assert (told["count"], told["model"]) == (server.gpus, server.gpu_model)
+        if not server.gpus:
+            assert not any(told.values()), "empty, 0 or false: a role asks for count alone"
+            continue
+        gpu = catalogue.gpus[server.gpu_model]
+        assert (told["vendor"], told["generation"], told["driver"]) == (gpu.vendor, gpu.generation, plan.gpu_driver)
+        assert told["nvlink_generation"] == {"ampere": 3, "hopper": 4, "blackwell": 5}.get(gpu.generation, 0)
+        assert told["nvswitch"] is (catalogue.server(server.model).gpus.interconnect == "nvswitch")
+        assert (told["cap_w"], told["cap_feed_lost_w"]) == (server.gpu_cap_w, server.gpu_cap_feed_lost_w)
+        assert told["cap_min_w"] < told["cap_max_w"] == told["tdp_w"]
+        for cap in filter(None, (told["cap_w"], told["cap_feed_lost_w"])):
+            assert told["cap_min_w"] <= cap <= told["cap_max_w"]
+
+
+def test_site_and_failure_domains(case):
+    plan, body = case
+    assert body["all"]["vars"]["gpuyard_site"]["timezone"] == plan.site.timezone
+    assert body["all"]["vars"]["gpuyard_site"]["ntp"] == list(plan.site.ntp)
+    for name in body["_meta"]["hostvars"]:
+        variables = get_vars(body, name)
+        assert variables["gpuyard_failure_domain"] == variables["gpuyard_rack"] != ""
+
+
+def test_what_a_group_shares_stands_once(case, catalogue):
     plan, body = case
     group = body[f"group_{safe(plan.servers[0].group)}"]
     shared = group["vars"]
-    same = {"gpuyard_nccl"} if len({str(describe_nccl(plan.server(name), plan)) for name in group["hosts"]}) == 1 else set()
+    told = {str(describe_nccl(plan.server(name), plan, catalogue)) for name in group["hosts"]}
+    same = {"gpuyard_nccl"} if len(told) == 1 else set()
     assert {"gpuyard_model", "gpuyard_role", *same} <= set(shared)
     for name in group["hosts"]:
         assert not set(shared) & set(body["_meta"]["hostvars"][name])

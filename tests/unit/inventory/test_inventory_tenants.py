@@ -9,7 +9,8 @@ import pytest
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
-from cluster_model.render.inventory import describe_nccl, render_inventory
+from cluster_model.render.inventory import render_inventory
+from cluster_model.render.inventory_gpu import list_socket_interfaces
 from tests.unit.inventory.reading import get_vars
 
 ROOT = Path(__file__).parents[3]
@@ -51,12 +52,12 @@ def test_interfaces_say_which_bond_they_are_part_of(case):
 
 def test_nccl_meets_on_the_interface_with_the_default_gateway(case):
     plan, body = case
-    assert get_vars(body, "train-001")["gpuyard_nccl"]["NCCL_SOCKET_IFNAME"] == "=bond0.18"
-    assert get_vars(body, "train-009")["gpuyard_nccl"]["NCCL_SOCKET_IFNAME"] == "=bond0.34"
+    assert get_vars(body, "train-001")["gpuyard_nccl"]["socket_ifname"] == ["bond0.18"]
+    assert get_vars(body, "train-009")["gpuyard_nccl"]["socket_ifname"] == ["bond0.34"]
     # In no subnet a bond has no address, so the next network takes its place.
     idle = replace(plan.server("train-001"), bonds=(replace(plan.server("train-001").bonds[0], vlans=()),))
     oob = [port.name for port in idle.ports if port.network == "oob"]
-    assert describe_nccl(idle, plan)["NCCL_SOCKET_IFNAME"] == "=" + ",".join(oob)
+    assert list_socket_interfaces(idle) == oob
 
 
 def test_groups_of_tenants_hold_their_own_servers(case):
