@@ -1,0 +1,219 @@
+"""Double of a server's GPUs, kernel modules and firmware: what the doubles of NVIDIA's tools read and change.
+
+What outlives a reboot lies in /var/lib/gpuyard-double: `gpus.json` (the GPUs, NVSwitches, processes), `kernel.json` (kernels,
+nouveau, Secure Boot, the initramfs) and `dkms.json`. What a reboot clears lies in /run/gpuyard-double/gpu.json: the module,
+persistence mode, power limits, the fabric. Change it in a test with the command `gpuyard-double-gpu`.
+
+The outputs of the doubles follow NVIDIA's manual page of nvidia-smi and logs that operators published; none was recorded from a
+GPU by this project.
+"""
+
+import fcntl
+import json
+import os
+import pathlib
+import subprocess
+from contextlib import contextmanager
+
+KEPT = pathlib.Path(os.environ.get("GPUYARD_DOUBLE_KEPT", "/var/lib/gpuyard-double"))
+VOLATILE = pathlib.Path(os.environ.get("GPUYARD_DOUBLE_VOLATILE", "/run/gpuyard-double"))
+SHARE = pathlib.Path(os.environ.get("GPUYARD_DOUBLE_SHARE", "/usr/share/gpuyard-double"))
+# PCI device ids from the PCI ID database; power ranges as `nvidia-smi -q -d POWER` shows them (A100: 100 to 400 W).
+MODELS = {
+    "v100-sxm2": ("Tesla V100-SXM2-16GB", "1db1", "volta", 150, 300, 300, 16384, 3, 0),
+    "a100-sxm4": ("NVIDIA A100-SXM4-80GB", "20b2", "ampere", 100, 400, 400, 81920, 4, 6),
+    "l40s": ("NVIDIA L40S", "26b9", "ada", 100, 350, 350, 46068, 4, 0),
+    "h100-sxm": ("NVIDIA H100 80GB HBM3", "2330", "hopper", 200, 700, 700, 81559, 5, 4),
+    "h200-sxm": ("NVIDIA H200", "2335", "hopper", 200, 700, 700, 143771, 5, 4),
+    "b200-sxm": ("NVIDIA B200", "2901", "blackwell", 200, 1000, 1000, 183359, 6, 2),
+}
+NVLINK = {"volta": 2, "ampere": 3, "hopper": 4, "blackwell": 5}
+OPEN_ONLY = ("blackwell",)
+PROPRIETARY_ONLY = ("volta",)
+BUSES = ("18", "2A", "3A", "5D", "9A", "AB", "BA", "DB")
+KERNEL = {
+    "nouveau": False,
+    "initramfs_blacklists_nouveau": False,
+    "secure_boot": "unsupported",
+    "mok_enrolled": False,
+    "fail_builds": [],
+}
+
+
+def make_gpus(model, count):
+    """Return the kept state of `count` GPUs of `model` (a key of MODELS), with the NVSwitches of its board."""
+    name, device, generation, low, high, default, memory, gen, switches = MODELS[model]
+    gpus = [
+        {
+            "index": number,
+            "name": name,
+            "uuid": f"GPU-{number:08x}-6770-7561-7264-{int(device, 16):012x}",
+            "serial": f"16502300{number:05d}",
+            "bus": f"00000000:{BUSES[number % 8]}:{number // 8:02X}.0",
+            "device": device,
+            "generation": generation,
+            "min_w": low,
+            "max_w": high,
+            "default_w": default,
+            "memory_mib": memory,
+            "ecc": "Enabled",
+            "pcie_gen": gen,
+            "pcie_width": 16,
+            "fallen": "",
+        }
+        for number in range(count)
+    ]
+    return {"gpus": gpus, "nvswitches": switches if count > 1 else 0, "processes": []}
+
+
+def _read(path, default):
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return default
+
+
+def read_kept(name):
+    """Return a kept state: `gpus` (eight H100 where no test said otherwise), `kernel` or `dkms`."""
+    if name == "gpus":
+        return _read(KEPT / "gpus.json", None) or make_gpus("h100-sxm", 8)
+    return {**KERNEL, **_read(KEPT / "kernel.json", {})} if name == "kernel" else _read(KEPT / f"{name}.json", {})
+
+
+def read_volatile():
+    """Return what a reboot clears."""
+    state = {"loaded": None, "nouveau": False, "persistence": {}, "limits": {}, "fabric": "", "kernel": ""}
+    return {**state, **_read(VOLATILE / "gpu.json", {})}
+
+
+@contextmanager
+def changing(name):
+    """Yield the state `name` (`volatile` or a kept one) under a lock and write what the block made of it."""
+    folder = VOLATILE if name == "volatile" else KEPT
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / ("gpu.json" if name == "volatile" else f"{name}.json")
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        state = read_volatile() if name == "volatile" else read_kept(name)
+        yield state
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(state, indent=1, sort_keys=True) + "\n")
+        new.replace(path)
+
+
+def list_kernels():
+    """Return the installed kernels, oldest first; the machine's own where the container has none."""
+    modules = pathlib.Path("/lib/modules")
+    found = [k.name for k in modules.iterdir() if (k / "kernel").is_dir()] if modules.is_dir() else []
+    return sorted(found, key=lambda name: [int(part) if part.isdigit() else 0 for part in name.replace("-", ".").split(".")]) or [
+        os.uname().release
+    ]
+
+
+def running_kernel():
+    """Return the kernel that this server booted: the newest of those installed at boot."""
+    return read_volatile()["kernel"] or list_kernels()[0]
+
+
+def blacklists_nouveau():
+    """Tell whether a file under /etc/modprobe.d blacklists nouveau."""
+    files = pathlib.Path("/etc/modprobe.d").glob("*.conf")
+    return any("blacklist nouveau" in line.strip() for path in files for line in path.read_text().splitlines() if line[:1] != "#")
+
+
+def load_nvidia():
+    """Load the module as modprobe would and return "", or the message with which it refuses."""
+    kernel, state = read_kept("kernel"), read_volatile()
+    if state["loaded"]:
+        return ""
+    built = [row for row in read_kept("dkms").get("built", []) if row["kernel"] == running_kernel()]
+    if not built:
+        return f"modprobe: FATAL: Module nvidia not found in directory /lib/modules/{running_kernel()}"
+    if state["nouveau"]:
+        return "modprobe: ERROR: could not insert 'nvidia': No such device"
+    if kernel["secure_boot"] == "enabled" and not kernel["mok_enrolled"]:
+        return "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service"
+    if not read_kept("gpus")["gpus"]:
+        return "modprobe: ERROR: could not insert 'nvidia': No such device"
+    with changing("volatile") as now:
+        now["loaded"] = {"version": built[-1]["version"], "flavour": built[-1]["flavour"]}
+        now["limits"], now["persistence"] = {}, {}
+        now["fabric"] = "In Progress" if read_kept("gpus")["nvswitches"] else ""
+    show_module()
+    return ""
+
+
+def unload_nvidia():
+    """Unload the module and return "", or the message with which it refuses while processes hold it."""
+    state = read_volatile()
+    if not state["loaded"]:
+        return "modprobe: FATAL: Module nvidia is not currently loaded."
+    if read_kept("gpus")["processes"] or any(state["persistence"].values()):
+        return "modprobe: FATAL: Module nvidia is in use."
+    with changing("volatile") as now:
+        now.update(loaded=None, limits={}, persistence={}, fabric="")
+    show_module()
+    return ""
+
+
+def show_module():
+    """Let the files under /proc and /dev say what is loaded, where the container lets us mount (CAP_SYS_ADMIN)."""
+    state, gpus = read_volatile(), read_kept("gpus")
+    proc, modules = VOLATILE / "proc-driver", VOLATILE / "proc-modules"
+    version = proc / "nvidia/version"
+    version.parent.mkdir(parents=True, exist_ok=True)
+    loaded = state["loaded"]
+    lines = ["nouveau 2433024 1 - Live 0x0000000000000000\n"] if state["nouveau"] else []
+    if loaded:
+        flavour = " Open" if loaded["flavour"] == "open" else ""
+        version.write_text(f"NVRM version: NVIDIA UNIX{flavour} Kernel Module for x86_64  {loaded['version']}  Release Build\n")
+        lines.append("nvidia 14381056 1 - Live 0x0000000000000000 (OE)\n")
+    else:
+        version.unlink(missing_ok=True)
+    modules.write_text("".join(lines))
+    for number in range(max(len(gpus["gpus"]), 16)):
+        _node(f"/dev/nvidia{number}", bool(loaded) and number < len(gpus["gpus"]))
+    for number in range(16):
+        _node(f"/dev/nvidia-nvswitch{number}", bool(loaded) and number < gpus["nvswitches"])
+    _node("/dev/nvidiactl", bool(loaded))
+
+
+def _node(path, wanted):
+    if wanted:
+        pathlib.Path(path).touch()
+    else:
+        pathlib.Path(path).unlink(missing_ok=True)
+
+
+def write_sysfs():
+    """Write the PCI functions of GPUs and NVSwitches as /sys/bus/pci/devices would show them; return the folder."""
+    gpus, root = read_kept("gpus"), VOLATILE / "pci-devices"
+    subprocess.run(["rm", "-rf", str(root)], check=True)
+    rows = [(gpu["bus"][4:].lower(), f"0x{gpu['device']}", "0x030200") for gpu in gpus["gpus"]]
+    rows += [(f"0000:c{number}:00.0", "0x22a3", "0x068000") for number in range(gpus["nvswitches"])]
+    for bus, device, kind in rows:
+        folder = root / bus
+        folder.mkdir(parents=True)
+        for name, text in (("vendor", "0x10de"), ("device", device), ("class", kind)):
+            (folder / name).write_text(text + "\n")
+    root.mkdir(parents=True, exist_ok=True)
+    return root
+
+
+def boot():
+    """Do what the kernel does at boot: pick the newest kernel, show the PCI bus, load nouveau or nvidia."""
+    kernel = read_kept("kernel")
+    VOLATILE.mkdir(parents=True, exist_ok=True)
+    (VOLATILE / "gpu.json").unlink(missing_ok=True)
+    with changing("volatile") as now:
+        now["kernel"] = list_kernels()[-1]
+        now["nouveau"] = bool(kernel["nouveau"] and not kernel["initramfs_blacklists_nouveau"] and read_kept("gpus")["gpus"])
+    show_module()
+    for shown, over in (
+        (write_sysfs(), "/sys/bus/pci/devices"),
+        (VOLATILE / "proc-driver", "/proc/driver"),
+        (VOLATILE / "proc-modules", "/proc/modules"),
+    ):
+        subprocess.run(["umount", "-q", over], check=False, stderr=subprocess.DEVNULL)
+        subprocess.run(["mount", "--bind", str(shown), over], check=False)
+    return load_nvidia()
