@@ -19,6 +19,7 @@ from cluster_model.cli.findings import wants_colour
 if TYPE_CHECKING:
     from cluster_model.twin.report import Report, Row
     from cluster_model.twin.run import Options
+    from cluster_model.twin.scope import Scope
     from cluster_model.twin.tree import Tree
 
 MACHINE = 3
@@ -229,7 +230,7 @@ def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool
         _check(tree, options)
         printer = Printer()
         run = Run(tree, options, Listener(printer.print_row, printer.show_progress))
-        scope = run.choose()
+        scope = run.choose(management=True)
         if not scope.networks:
             click.echo("error: nothing of this cluster can be booted on this machine", err=True)
             raise click.exceptions.Exit(MACHINE)
@@ -240,7 +241,22 @@ def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool
     click.echo(f"{len(scope.switches)} switches and {len(scope.servers)} hosts are up.")
     first = next(iter(scope.switches))
     click.echo(f"Look around: gpuyard twin exec {cluster} {first} vtysh -c 'show bgp summary'")
+    for line in _tell_operator(cluster, scope, len(tree.plan.networks)):
+        click.echo(line)
     click.echo(f"End it: gpuyard twin down {cluster}")
+
+
+def _tell_operator(cluster: Path, scope: Scope, networks: int) -> Iterator[str]:
+    """Yield how to verify the twin over SSH, or what that needs."""
+    from cluster_model.twin.management import OPERATOR, list_missing
+
+    if missing := list_missing():
+        yield f"No SSH into it: {', '.join(missing)} missing; apt install openssh-server openssh-client"
+    elif scope.sampled:
+        yield "gpuyard verify compares whole networks: start it with --full for that"
+    else:
+        only = "".join(f" --network {name}" for name in scope.networks) if len(scope.networks) < networks else ""
+        yield f"Verify it: gpuyard twin exec {cluster} {OPERATOR} gpuyard verify cabling {cluster}{only}"
 
 
 @command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -248,17 +264,26 @@ def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool
 @click.argument("machine")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def execute(cluster: Path, machine: str, words: tuple[str, ...]) -> None:
-    """Run a command on a switch or host of a twin that is up; without one, a shell."""
+    """Run a command on a switch or host of a twin that is up; without one, a shell.
+
+    The machine `operator` reaches all others by SSH, with a key of its own, in the current folder.
+    """
     import os
     from difflib import get_close_matches
 
     from cluster_model.twin.keeper import State
+    from cluster_model.twin.management import HIDDEN, OPERATOR, read_environment
 
     state: State = _find_up(cluster)
     if machine not in state.machines:
         near = get_close_matches(machine, state.machines, 1)
         raise click.UsageError(f"there is no machine {machine}{f'; did you mean {near[0]}?' if near else ''}")
     prefix = ["nsenter", "-t", str(state.machines[machine]), "-n", "-m", "-u", "-p"]
+    if machine == OPERATOR:
+        path = f"{Path(sys.argv[0]).resolve().parent}:{os.environ.get('PATH', os.defpath)}"
+        kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
+        in_place = ["sh", "-c", 'cd "$0" && exec "$@"', str(Path.cwd())]
+        os.execvpe("nsenter", [*prefix, *in_place, *(words or ("sh",))], {**kept, "PATH": path, **read_environment()})
     os.execvp("nsenter", [*prefix, *(words or ("sh",))])
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,6 +38,7 @@ class Reach:
     timeout: float
     parallel: int
     hosts: bool
+    stand_in: bool
     observed: Path | None
     save: Path | None
 
@@ -67,6 +69,9 @@ def reading_options(command: Command) -> Command:
             "--timeout", type=click.FloatRange(1, 600), default=60, show_default=True, help="Seconds to wait for an answer."
         ),
         click.option("--parallel", type=click.IntRange(1, 256), default=32, show_default=True, help="Sessions open at once."),
+        click.option(
+            "--stand-in", is_flag=True, envvar="GPUYARD_STAND_IN", help="Read every switch as Linux with FRR, as in the twin."
+        ),
         click.option("--observed", type=_FILE, help="Compare this file, written by --save, instead of asking devices."),
         click.option("--save", type=click.Path(path_type=Path), help="Write what devices told into this file."),
         click.option(
@@ -206,7 +211,7 @@ def _read_gear(plan: Plan, scope: Scope, reach: Reach, *, fabric: bool) -> Obser
         if sys.stderr.isatty():
             click.echo(f"\r{done:,} of {len(names):,} devices read ", nl=done == len(names), err=True)
 
-    return observe(plan, names, logins, wishes=wishes, parallel=reach.parallel, progress=tell)
+    return observe(plan, names, logins, wishes=wishes, stand_in=reach.stand_in, parallel=reach.parallel, progress=tell)
 
 
 def _choose_devices(plan: Plan, scope: Scope, *, fabric: bool) -> tuple[set[str], dict[str, Wish]]:
@@ -249,6 +254,8 @@ def finish(
         print_findings(findings, form)
     else:
         click.echo(f"{desk.plan.name}: {read}; {summary}")
+        for line in _tell_stand_ins(desk):
+            click.echo(line)
         for line in format_jobs(located):
             click.echo(line)
         click.echo(f"\n{count_findings(findings)}{' gpuyard explain ID tells more.' if findings else ''}")
@@ -258,6 +265,18 @@ def finish(
         raise click.exceptions.Exit(UNREACHED)
     if any(finding.severity == "error" for finding in findings):
         raise click.exceptions.Exit(ERRORS)
+
+
+def _tell_stand_ins(desk: Desk) -> Iterator[str]:
+    """Yield a line for each system that others stand in for."""
+    counts = Counter(
+        (switch.nos, device.stand_in)
+        for switch in desk.plan.switches
+        if (device := desk.observed.devices.get(switch.name)) is not None and device.stand_in
+    )
+    for (planned, system), number in sorted(counts.items()):
+        switches = "switch" if number == 1 else "switches"
+        yield f"stand-in: {number:,} {switches} planned with {planned}, read as Linux with {system.upper()}"
 
 
 def _print_json(desk: Desk, jobs: list[Job], counts: dict[str, Any], unreached: dict[str, str]) -> None:
@@ -273,5 +292,10 @@ def _print_json(desk: Desk, jobs: list[Job], counts: dict[str, Any], unreached: 
             "port": job.port,
             "cables": list(job.labels),
         }
-    devices = {"read": len(desk.observed.devices) - len(unreached), "not_reached": dict(sorted(unreached.items()))}
+    stand_ins = {device.name: device.stand_in for device in desk.observed.devices.values() if device.stand_in}
+    devices = {
+        "read": len(desk.observed.devices) - len(unreached),
+        "not_reached": dict(sorted(unreached.items())),
+        **({"stand_ins": stand_ins} if stand_ins else {}),
+    }
     click.echo(json.dumps({"cluster": desk.plan.name, "devices": devices, **counts, **document}, indent=2, ensure_ascii=False))

@@ -198,20 +198,22 @@ class Fabric:
         for link in new:
             for device, port in link.ends:
                 if device in self.scope.switches:
-                    plane = self.files(device).plane
-                    lines = set_up_interface(plane.interfaces[name_device(port)])
-                    lines += [
-                        f"link set {name_device(port)} master {bridge.name}"
-                        for bridge in plane.interfaces.values()
-                        if name_device(port) in bridge.members
-                    ]
-                    self.nodes[device].configure(lines)
+                    self.set_up_end(device, port)
                 else:
                     self.nodes[device].configure(set_up_port(self._ports[device][port], is_new=False))
             if link.a in self.scope.servers:
                 server = self.scope.servers[link.a]
                 plugged = {port for owner, port in self._links if owner == server.name}
                 self.nodes[link.a].configure(list_service_lines(server, plugged, is_new=False))
+
+    def set_up_end(self, name: str, port: str) -> None:
+        """Give a switch's port, just plugged, what its files say of it."""
+        plane = self.files(name).plane
+        device = name_device(port)
+        if device in plane.interfaces:
+            bridges = [bridge.name for bridge in plane.interfaces.values() if device in bridge.members]
+            lines = [f"link set {device} master {bridge}" for bridge in bridges]
+            self.nodes[name].configure([*set_up_interface(plane.interfaces[device]), *lines])
 
     # read ------------------------------------------------------------------------------------------------------------
 

@@ -45,10 +45,12 @@ class Node:
 
     Args:
         name: its host name.
+        private: folders that it has for itself, empty, beside those that every machine has.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, private: tuple[str, ...] = ()) -> None:
         self.name = name
+        self._private = (*_PRIVATE, *private)
         self._is_reaped = False
         reading, self._life = os.pipe()
         ready, telling = os.pipe()
@@ -56,7 +58,7 @@ class Node:
         _call("unshare", NEW_PID)
         self.pid = os.fork()
         if not self.pid:
-            _hold(name, reading, telling)
+            _hold(name, self._private, reading, telling)
         _call("setns", own, NEW_PID)
         for end in (own, reading, telling):
             os.close(end)
@@ -93,12 +95,13 @@ class Node:
         if done.returncode:
             raise NodeError(f"{self.name}: ip: {done.stderr.strip()[-500:]}")
 
-    def write(self, path: str, text: str) -> None:
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:
         """Write a file as the machine sees it; only below its own folders."""
-        if not path.startswith(_PRIVATE):
+        if not path.startswith(self._private):
             raise ValueError(f"{path} is not the machine's own")
         target = Path(f"/proc/{self.pid}/root{path}")
         target.parent.mkdir(parents=True, exist_ok=True)
+        target.touch(mode)
         target.write_text(text, "utf-8")
 
     @contextmanager
@@ -142,7 +145,7 @@ class Node:
                     os.close(end)
 
 
-def _hold(name: str, reading: int, telling: int) -> None:
+def _hold(name: str, private: tuple[str, ...], reading: int, telling: int) -> None:
     """Be the first process of a machine; never returns."""
     try:
         _call("prctl", _SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
@@ -157,7 +160,7 @@ def _hold(name: str, reading: int, telling: int) -> None:
         os.closerange(3, low)
         os.closerange(low + 1, high)
         os.closerange(high + 1, 65536)
-        _enter(name)
+        _enter(name, private)
         os.write(telling, b"+")
         os.close(telling)
         while True:
@@ -173,14 +176,14 @@ def _hold(name: str, reading: int, telling: int) -> None:
     os._exit(0)
 
 
-def _enter(name: str) -> None:
+def _enter(name: str, private: tuple[str, ...]) -> None:
     _call("unshare", NEW_NET | NEW_MOUNT | NEW_UTS)
     _mount("none", "/", flags=_RECURSIVE_PRIVATE)
     socket.sethostname(name)
     _mount("proc", "/proc", "proc")
     _mount("sysfs", "/sys", "sysfs")
-    for folder in _PRIVATE:
-        if Path(folder).is_dir():
+    for folder in private:
+        if Path(folder).is_dir() or folder not in _PRIVATE:
             _mount("none", folder, "tmpfs")
     for folder, owner in _OWNERS.items():
         with suppress(LookupError):

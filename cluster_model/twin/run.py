@@ -14,6 +14,7 @@ from cluster_model.twin.fabric import Fabric
 from cluster_model.twin.faults import Fault, Outcome, run_faults
 from cluster_model.twin.foreign import try_foreign
 from cluster_model.twin.machine import list_lacks
+from cluster_model.twin.management import attach
 from cluster_model.twin.mistakes import PLANS, play_mistake
 from cluster_model.twin.report import Report, Row, judge
 from cluster_model.twin.routes import ALIVE, Expectations
@@ -70,15 +71,15 @@ class Run:
             self.report.rows.append(row)
             self._listener.on_row(row)
 
-    def choose(self) -> Scope:
-        """Choose what to boot, with a row for each network that is left out."""
+    def choose(self, management: bool = False) -> Scope:
+        """Choose what to boot, with a row for each network that is left out; `management`: whether its cables are plugged."""
         scope = choose_scope(self.tree, list_lacks(), self.options.sampling, self.options.networks)
         report = self.report
         report.switches, report.hosts, report.cables = len(scope.switches), len(scope.servers), len(scope.links)
         report.sampled = dict(scope.sampled)
         for network, why in scope.left_out.items():
             self.add(Row("scope", network, "whole network", "left out", why))
-        for kind, count in scope.unplugged.items():
+        for kind, count in () if management else scope.unplugged.items():
             self.add(Row("scope", "", kind, "left out", f"{count} cables end in the dark here"))
         for network, text in scope.sampled.items():
             self.add(Row("scope", network, "sample", "left out", f"booted: {text}; --full boots all"))
@@ -105,6 +106,8 @@ class Run:
                 trials = NetworkTrials(fabric, Expectations(scope, name))
                 trials.wait_for_routes(ALIVE)
                 trials.close()
+            say("management")
+            attach(fabric)
             yield fabric
 
     def execute(self) -> Report:

@@ -10,10 +10,12 @@ from cluster_model.render.cabling import locate_devices
 from cluster_model.transport.fleet import PARALLEL, visit
 from cluster_model.transport.session import SHELL, Login, Opener, Session, Target, UnreachableError
 from cluster_model.verify.observed import Observed, ObservedDevice
-from cluster_model.verify.reader import Wish, read_device
+from cluster_model.verify.reader import Wish, read_device, rename_stand_in
 
 _DRIVERS = {"eos": "arista_eos"}
 """netmiko's device type where it is not a shell."""
+STAND_IN = "frr"
+"""The system that a switch is read as where another one stands in for it, as in the twin: Linux with FRR."""
 _MUTE = {"infiniband"}
 """Systems that speak neither LLDP nor BGP; ibnetdiscover reads them."""
 
@@ -48,14 +50,21 @@ class Scope:
         )
 
 
-def list_targets(plan: Plan, names: Iterable[str]) -> tuple[list[Target], dict[str, str]]:
-    """Return where the named devices are reached, and their systems by name. Those that nobody logs in to are left out."""
+def list_targets(plan: Plan, names: Iterable[str], *, stand_in: bool = False) -> tuple[list[Target], dict[str, str]]:
+    """Return where the named devices are reached, and their systems by name. Those that nobody logs in to are left out.
+
+    Args:
+        plan: the plan.
+        names: devices.
+        stand_in: whether switches are Linux with FRR, whatever system is planned.
+    """
     wanted = set(names)
     targets, systems = [], {}
     for switch in plan.switches:
         if switch.name in wanted and switch.nos not in _MUTE:
-            targets.append(Target(switch.name, find_address(plan, switch), _DRIVERS.get(switch.nos, SHELL)))
-            systems[switch.name] = switch.nos
+            system = STAND_IN if stand_in else switch.nos
+            targets.append(Target(switch.name, find_address(plan, switch), _DRIVERS.get(system, SHELL)))
+            systems[switch.name] = system
     for server in plan.servers:
         if server.name in wanted:
             targets.append(Target(server.name, find_address(plan, server)))
@@ -81,6 +90,7 @@ def observe(
     wishes: Mapping[str, Wish] | None = None,
     open_switch: Opener | None = None,
     open_host: Opener | None = None,
+    stand_in: bool = False,
     parallel: int = PARALLEL,
     progress: Callable[[ObservedDevice], None] | None = None,
 ) -> Observed:
@@ -93,13 +103,15 @@ def observe(
         wish: what to read of every device; `wishes` of some, by name.
         open_switch: opens sessions to switches; default: netmiko.
         open_host: opens sessions to hosts; default: OpenSSH's client.
+        stand_in: whether switches are Linux with FRR, whatever system is planned.
         parallel: sessions at once.
         progress: told of each device as it is done.
 
     Returns:
         What they told, unreached ones with the reason.
     """
-    targets, systems = list_targets(plan, names)
+    targets, systems = list_targets(plan, names, stand_in=stand_in)
+    planned = {switch.name: switch.nos for switch in plan.switches}
     known = set(locate_devices(plan))
 
     def work(target: Target) -> ObservedDevice:
@@ -110,7 +122,10 @@ def observe(
                 session = (open_host or _default_host())(target, logins[True])
             else:
                 session = (open_switch or _default_switch())(target, logins[False])
-            told = read_device(target.name, systems[target.name], session, (wishes or {}).get(target.name) or wish or Wish())
+            system = systems[target.name]
+            told = read_device(target.name, system, session, (wishes or {}).get(target.name) or wish or Wish())
+            if system != planned.get(target.name, system):
+                told = rename_stand_in(told, system)
         except UnreachableError as error:
             return ObservedDevice(target.name, reached=False, reason=f"{target.address}: {error}")
         finally:

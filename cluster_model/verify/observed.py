@@ -14,6 +14,8 @@ from typing import Any
 FORMAT = "gpuyard-observed-1"
 _HEX = re.compile(r"[^0-9a-f]")
 MAC_DIGITS = 12
+MANAGEMENT = {"eth0": "mgmt", "Management1": "mgmt"}
+"""What switches call their management port, in LLDP too, and what the plan calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,15 @@ class ObservedPfc:
 class ObservedDevice:
     """A device. `reason` says why it was not reached; `gaps` what it would not tell, in words.
 
-    `widths` is the number of ways to a prefix, for those that were asked for; `asn` its own.
+    `widths` is the number of ways to a prefix, for those that were asked for; `asn` its own. `stand_in` is the system that it was
+    read as where that is not the planned one.
     """
 
     name: str
     reached: bool = True
     reason: str = ""
     hostname: str = ""
+    stand_in: str = ""
     asn: int = 0
     ports: dict[str, ObservedPort] = field(default_factory=dict)
     sessions: tuple[ObservedSession, ...] | None = None

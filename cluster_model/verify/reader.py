@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from cluster_model.transport.session import Answer, Session
 from cluster_model.verify import parse_eos, parse_linux, parse_sonic
-from cluster_model.verify.observed import ObservedDevice, ObservedPfc, ObservedPort
+from cluster_model.verify.observed import MANAGEMENT, ObservedDevice, ObservedPfc, ObservedPort
 
 Found = TypeVar("Found")
 
@@ -17,6 +18,9 @@ _ROOT = '$([ "$(id -u)" = 0 ] || echo sudo -n)'
 _FEC = (
     "for p in /sys/class/net/*; do [ -e $p/device ] && " + _ROOT + " ethtool --show-fec ${p##*/} 2>/dev/null; done; true"
 )  # a port without FEC refuses the question
+
+
+_SLASHED = re.compile(r"(?<=\d)_(?=\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +69,24 @@ def read_device(name: str, system: str, session: Session, wish: Wish) -> Observe
     """
     notes = _Notes(session)
     device = _read_eos(name, notes, wish) if system == "eos" else _read_linux(name, system, notes, wish)
-    renamed = {"eth0": "mgmt", "Management1": "mgmt"} if system != "host" else {}
+    renamed = MANAGEMENT if system != "host" else {}
     ports = {
         renamed.get(port.name, port.name): replace(port, name=renamed.get(port.name, port.name)) for port in device.ports.values()
     }
     return replace(device, ports=ports, gaps=tuple(notes.gaps))
+
+
+def rename_stand_in(device: ObservedDevice, system: str) -> ObservedDevice:
+    """Return a device that stands in for one of another system, ports named as there.
+
+    A Linux interface has no slash in its name: `Ethernet1_1` is Arista's Ethernet1/1, and goes by both names.
+    """
+    names = {name: _SLASHED.sub("/", name) for name in device.ports}
+    ports = {
+        names[port.name]: replace(port, name=names[port.name], alias=port.alias or port.name) for port in device.ports.values()
+    }
+    sessions = device.sessions and tuple(replace(one, peer=names.get(one.peer, one.peer)) for one in device.sessions)
+    return replace(device, stand_in=system, ports=ports, sessions=sessions)
 
 
 def _read_linux(name: str, system: str, notes: _Notes, wish: Wish) -> ObservedDevice:

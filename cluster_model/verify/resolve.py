@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cluster_model.plan.model import Cable, Plan
-from cluster_model.verify.observed import Neighbour, Observed, ObservedPort
+from cluster_model.verify.observed import MANAGEMENT, Neighbour, Observed, ObservedPort
 
 End = tuple[str, str]
 """Device and port. A device that the plan does not know begins with `?`."""
@@ -44,6 +44,7 @@ def make_directory(plan: Plan, observed: Observed) -> Directory:
         names = book.names.setdefault(switch.name, {})
         names.update({way.port: way.port for way in switch.upstreams})
         names.update({way.port: way.port for way in switch.overlay.externals} if switch.overlay else {})
+        names.update(MANAGEMENT)
         if switch.management:
             book.add_mac(switch.management.mac, (switch.name, "mgmt"))
     for server in plan.servers:

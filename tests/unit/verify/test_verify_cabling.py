@@ -4,6 +4,7 @@ import random
 import time
 from collections import Counter
 
+import pytest
 from gear import Floor
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -221,6 +222,15 @@ def test_sonic_calls_its_ports_by_alias(floor, lab):
     assert compare_cabling(lab, observed).states["gpu-001:enp24s0np0"] == "right"
     floor.change(host, neighbours=(Neighbour("compute-leaf-u01-01", "etp1b", "gpu-001:enp64s0np0"),))
     assert only(floor).actual.startswith("gpu-001:enp24s0np0 hears compute-leaf-u01-01:Ethernet4, which hears gpu-001:enp64s0np0")
+
+
+@pytest.mark.parametrize("own_name", ["eth0", "Management1"])
+def test_a_management_port_goes_by_the_name_of_its_system(floor, lab, own_name):
+    cable = next(cable for cable in lab.cables if cable.a_port == "mgmt")
+    heard = Neighbour(cable.a, own_name)
+    floor.change((cable.b, cable.b_port), neighbours=(heard,))
+    report = compare_cabling(lab, floor.observe(), [cable])
+    assert (report.states, report.findings) == ({cable.label: "right"}, [])
 
 
 def test_of_several_neighbours_the_newest_known_one_counts(floor, lab):

@@ -14,7 +14,15 @@ from cluster_model.transport.double import DoubleOpener
 from cluster_model.transport.session import Login
 from cluster_model.verify.collect import Scope, list_targets, observe
 from cluster_model.verify.manual import MANUALS
-from cluster_model.verify.observed import dump_observed, load_observed
+from cluster_model.verify.observed import (
+    Neighbour,
+    ObservedDevice,
+    ObservedPort,
+    ObservedSession,
+    dump_observed,
+    load_observed,
+)
+from cluster_model.verify.reader import rename_stand_in
 
 LAB = "inventory/lab"
 
@@ -49,8 +57,6 @@ def test_differences_are_one_and_stand_by_rack(floor, kept, capsys, tmp_path):
 
 
 def test_a_page_escapes_what_devices_say(floor, kept, tmp_path):
-    from cluster_model.verify.observed import Neighbour
-
     floor.change(("compute-leaf-u01-01", "Ethernet0"), neighbours=(Neighbour("<script>alert(1)</script>", "1"),))
     floor.change(("gpu-001", "enp24s0np0"), neighbours=())
     sheet = tmp_path / "sheet.html"
@@ -151,6 +157,32 @@ def test_devices_are_read_and_the_unreachable_are_told(lab):
     assert observed.reached("storage-leaf-u01-01")
     assert observed.devices["gpu-001"].reason == "10.76.64.5: timed out"
     assert load_observed(dump_observed(observed)) == observed
+
+
+def test_stand_ins_are_read_as_linux_and_told(lab, tmp_path, capsys):
+    answers = {**LINUX, "hostname": "compute-leaf-u01-01\n"}
+    opener = DoubleOpener({"compute-leaf-u01-01": answers, "storage-leaf-u01-01": {**LINUX, "hostname": "storage-leaf-u01-01\n"}})
+    names = ["compute-leaf-u01-01", "storage-leaf-u01-01"]
+    observed = observe(lab, names, {False: Login(), True: Login()}, open_switch=opener, stand_in=True)
+    assert {device.name: (device.stand_in, device.gaps) for device in observed.devices.values()} == {
+        "compute-leaf-u01-01": ("frr", ()),
+        "storage-leaf-u01-01": ("", ()),
+    }
+    assert load_observed(dump_observed(observed)) == observed
+    path = tmp_path / "observed.json"
+    path.write_bytes(dump_observed(observed))
+    run(["verify", "cabling", LAB, "--observed", str(path)])
+    assert "\nstand-in: 1 switch planned with sonic, read as Linux with FRR\n" in capsys.readouterr().out
+    run(["verify", "cabling", LAB, "--observed", str(path), "--format", "json"])
+    assert json.loads(capsys.readouterr().out)["devices"]["stand_ins"] == {"compute-leaf-u01-01": "frr"}
+
+
+def test_ports_of_a_stand_in_are_called_as_planned():
+    port = ObservedPort("Ethernet1_1", neighbours=(Neighbour("leaf", "Ethernet2_1"),))
+    session = ObservedSession("Ethernet1_1", "Established")
+    device = rename_stand_in(ObservedDevice("spine", ports={port.name: port}, sessions=(session,)), "frr")
+    assert (device.ports["Ethernet1/1"].name, device.ports["Ethernet1/1"].alias) == ("Ethernet1/1", "Ethernet1_1")
+    assert device.sessions[0].peer == "Ethernet1/1"
 
 
 def test_another_device_at_the_address_is_left_out(lab):
