@@ -15,7 +15,7 @@ import click
 
 from cluster_model import __version__
 
-VERBS = ("new", "validate", "plan", "render", "diff", "show", "verify", "catalogue", "twin", "explain", "schema")
+VERBS = ("new", "validate", "plan", "render", "diff", "show", "verify", "bmc", "catalogue", "twin", "explain", "schema")
 """Verbs in the order of help; each is `command` in the module of its name, which imports nothing heavy before it runs."""
 
 

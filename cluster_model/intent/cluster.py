@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from cluster_model.intent.base import Model, Name
+from cluster_model.intent.bmc import Bmc
 from cluster_model.intent.business import BusinessNetwork
 from cluster_model.intent.networks import ComputeNetwork, OobNetwork, StorageNetwork
 from cluster_model.intent.policy import Ceph, Facts, Gpu, Kubernetes, Lossless
@@ -55,3 +56,5 @@ class Cluster(Model):
     """GPU policy."""
     facts: Facts = Facts()
     """Serial numbers, MACs and GUIDs."""
+    bmc: Bmc = Bmc()
+    """Logins to BMCs."""

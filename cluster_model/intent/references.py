@@ -164,5 +164,6 @@ def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:
         named += [
             (f"networks.storage.nvme_of.targets.{i}", name) for i, name in enumerate(cluster.networks.storage.nvme_of.targets)
         ]
+    named += [(f"bmc.groups.{name}@key", name) for name in cluster.bmc.groups]
     for where, name in named:
         yield from check_group(where, name, cluster.servers)

@@ -7,21 +7,20 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from cluster_model.transport.session import Target
-
 PARALLEL = 32
 """Sessions open at once, unless told otherwise: a session is mostly waiting."""
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def visit(targets: Iterable[Target], work: Callable[[Target], Result], parallel: int = PARALLEL) -> Iterator[Result]:
+def visit(targets: Iterable[Item], work: Callable[[Item], Result], parallel: int = PARALLEL) -> Iterator[Result]:
     """Yield what `work` returns for each target, as it comes.
 
     When the caller stops (an interrupt), nothing more is begun. The threads are daemons, so that sessions under way do not hold
     the command up.
     """
-    waiting: queue.SimpleQueue[Target] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[Item] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[Result | None, BaseException | None]] = queue.SimpleQueue()
     stopped = threading.Event()
 

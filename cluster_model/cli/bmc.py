@@ -1,0 +1,322 @@
+"""`gpuyard bmc`: machines through their BMCs, by Redfish or IPMI."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cluster_model.cli.common import ERRORS, Opened, cluster_argument, open_cluster
+from cluster_model.cli.findings import Format, format_json, print_findings
+
+if TYPE_CHECKING:
+    from cluster_model.deploy.power import Outcome
+    from cluster_model.transport.bmcs import Door
+    from cluster_model.verify.machines import Visit
+
+FAILED = 3
+"""Exit code where a device failed; main.py has them all."""
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group()
+def command() -> None:
+    """Ask machines' BMCs for power and facts, switch them, and tell them what to boot.
+
+    The intent's `bmc` has protocol and user; the password is a secret (gpuyard explain SEC004). What changes a machine needs
+    --apply, else it is only told. Exit codes: 0 done, 1 differences, 3 a BMC failed (the others were served).
+    """
+
+
+def common_options(wrapped: Command) -> Command:
+    """Add what all verbs take: which machines, and how BMCs are asked."""
+    form = click.Choice(["text", "json"])
+    options = (
+        click.option(
+            "--limit", "limits", multiple=True, metavar="WORD", help="Name, pattern, group, rack or unit-N; repeatable."
+        ),
+        click.option("--parallel", type=click.IntRange(1, 512), default=64, show_default=True, help="BMCs asked at once."),
+        click.option("--timeout", type=click.FloatRange(0.5, 300), default=20, show_default=True, help="Seconds for an answer."),
+        click.option("--retries", type=click.IntRange(0, 10), default=2, show_default=True, help="Tries after a silent one."),
+        click.option("--secrets", type=click.Path(dir_okay=False, path_type=Path), help="File of secrets; default: secrets.yml."),
+        click.option("--format", "form", type=form, default="text", show_default=True, help="Form of the output."),
+    )
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+@command.command()
+@cluster_argument
+@click.option(
+    "--scan", "scans", multiple=True, metavar="PREFIX", help="Look at every address of a prefix too, such as a DHCP pool."
+)
+@click.option("--parallel", type=click.IntRange(1, 1024), default=256, show_default=True, help="Addresses asked at once.")
+@click.option("--timeout", type=click.FloatRange(0.2, 60), default=3, show_default=True, help="Seconds for an answer.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the output."
+)
+def discover(cluster: Path, scans: tuple[str, ...], parallel: int, timeout: float, form: Format) -> None:
+    """Say which BMCs answer at their planned addresses, and in what language. Nothing is logged in to."""
+    from cluster_model.transport.bmc_probe import list_addresses, probe
+    from cluster_model.transport.fleet import visit
+
+    opened = open_cluster(cluster, form)
+    planned = {s.bmc.address.partition("/")[0]: s.name for s in opened.plan.servers if s.bmc}
+    extra = [address for prefix in scans for address in list_addresses(_read_prefix(prefix)) if address not in planned]
+    places = [(name, address) for address, name in planned.items()] + [("", address) for address in dict.fromkeys(extra)]
+    with _progress(len(places), "asked", form) as tell:
+        found = {}
+        for answer in visit(places, lambda place: probe(*place, timeout), parallel):
+            found[answer.address] = answer
+            tell()
+    answers = [found[address] for _, address in places if found[address].name or found[address].answers]
+    silent = [answer for answer in answers if not answer.answers]
+    if form == "json":
+        click.echo(json.dumps({"cluster": opened.plan.name, "bmcs": [asdict(answer) for answer in answers]}, indent=2))
+    else:
+        _print_table(
+            ("server", "address", "redfish", "ipmi", "vendor"),
+            [(a.name or "(not planned)", a.address, a.redfish or "-", "yes" if a.ipmi else "-", a.vendor) for a in answers],
+        )
+        click.echo(f"{len(planned) - len(silent):,} of {len(planned):,} planned BMCs answer.")
+    if silent:
+        raise click.exceptions.Exit(FAILED)
+
+
+@command.command()
+@cluster_argument
+@common_options
+@click.option("--write", is_flag=True, help="Write what was missing into the list of servers (facts.servers).")
+@click.option("--replace", is_flag=True, help="With --write: replace what the list has otherwise, too.")
+def inventory(cluster: Path, write: bool, replace: bool, form: Format, **asking: Any) -> None:
+    """Read serial numbers, MACs, firmware and health, and compare them with the plan."""
+    from cluster_model.verify.machines import compare_machines
+
+    opened, doors = _open(cluster, form, **asking)
+    visits = _visit(doors, asking["parallel"], form, facts=True)
+    findings = [opened.loaded.source.locate(finding) for finding in compare_machines(opened.plan, visits)]
+    if form == "json":
+        report = json.loads(format_json(findings))
+        click.echo(json.dumps({"cluster": opened.plan.name, "machines": _list_machines(visits), **report}, indent=2))
+    else:
+        _print_table(
+            ("server", "bmc", "by", "power", "serial", "model", "firmware", "ports", "health"),
+            [
+                (v.name, v.address, m.language, m.power, m.serial or "-", f"{m.manufacturer} {m.model}".strip() or "-",
+                 m.firmware or "-", str(len(m.macs)), m.health or "-")
+                for v in visits.values() if (m := v.machine)
+            ],
+        )  # fmt: skip
+        print_findings(findings, "text")
+    _fill(opened, visits, write=write, replace=replace, form=form)
+    if any(visit.error for visit in visits.values()):
+        raise click.exceptions.Exit(FAILED)
+    if any(finding.severity == "error" for finding in findings):
+        raise click.exceptions.Exit(ERRORS)
+
+
+@command.command()
+@cluster_argument
+@click.argument("action", type=click.Choice(["status", "on", "off", "soft", "cycle", "reset"]))
+@common_options
+@click.option("--per-rack", type=click.IntRange(1), default=4, show_default=True, help="Machines of one rack switched at once.")
+@click.option("--pause", type=click.FloatRange(0), default=2, show_default=True, help="Seconds between these.")
+@click.option("--all", "everything", is_flag=True, help="Every machine, where --limit names none.")
+@click.option("--apply", is_flag=True, help="Do it; without it, only say what would be done.")
+def power(
+    cluster: Path, action: Any, per_rack: int, pause: float, everything: bool, apply: bool, form: Format, **asking: Any
+) -> None:
+    """Say whether machines are on, or switch them, a few of each rack at once.
+
+    `soft` asks the operating system to shut down, `off` takes power away, `cycle` takes it away and gives it back, `reset`
+    restarts at once.
+    """
+    from cluster_model.deploy.power import switch_machines
+
+    opened, doors = _open(cluster, form, **asking)
+    if action == "status" or not apply:
+        visits = _visit(doors, asking["parallel"], form, facts=False)
+        _tell_power(opened, visits, action, form)
+        return
+    _require_words(asking["limits"], everything)
+    with _progress(len(doors), "switched", form) as tell:
+        outcomes = switch_machines(
+            doors, action, parallel=asking["parallel"], per_rack=per_rack, pause_s=pause, progress=lambda _: tell()
+        )
+    _finish(opened, outcomes, action, form)
+
+
+@command.command()
+@cluster_argument
+@click.argument("device", type=click.Choice(["pxe", "http", "disk", "none"]))
+@common_options
+@click.option("--persistent", is_flag=True, help="At every start, not at the next one alone.")
+@click.option("--all", "everything", is_flag=True, help="Every machine, where --limit names none.")
+@click.option("--apply", is_flag=True, help="Do it; without it, only say what would be done.")
+def boot(cluster: Path, device: Any, persistent: bool, everything: bool, apply: bool, form: Format, **asking: Any) -> None:
+    """Tell machines what to boot at their next start. Nothing is switched."""
+    from cluster_model.deploy.power import set_boot
+
+    opened, doors = _open(cluster, form, **asking)
+    when = "every start" if persistent else "the next start"
+    if not apply:
+        click.echo(f"would tell {len(doors):,} machines to boot {device} at {when}: {_shorten(doors)}; --apply does it")
+        return
+    _require_words(asking["limits"], everything)
+    with _progress(len(doors), "told", form) as tell:
+        outcomes = set_boot(doors, device, parallel=asking["parallel"], persistent=persistent, progress=lambda _: tell())
+    _finish(opened, outcomes, f"boot {device}", form)
+
+
+def _open(
+    cluster: Path, form: Format, *, limits: tuple[str, ...], timeout: float, retries: int, secrets: Path | None, **_: Any
+) -> tuple[Opened, list[Door]]:
+    """Return the cluster and the ways into the BMCs that are meant; exits where a word means nothing or a secret is missing."""
+    from cluster_model.transport.bmcs import choose_servers, list_doors
+    from cluster_model.transport.secrets import open_secrets
+
+    opened = open_cluster(cluster, form)
+    servers, unknown = choose_servers(opened.plan, limits)
+    if unknown:
+        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint="--limit")
+    found, findings = open_secrets(opened.loaded.folder, secrets)
+    doors: list[Door] = []
+    if not findings:
+        doors, findings = list_doors(servers, opened.cluster.bmc, found, answer_s=timeout, retries=retries)
+    if findings:
+        print_findings([f if f.file else opened.loaded.source.locate(f) for f in findings], form)
+        raise click.exceptions.Exit(ERRORS)
+    if not doors:
+        raise click.UsageError("none of these servers has a BMC in the plan")
+    return opened, doors
+
+
+def _visit(doors: Sequence[Door], parallel: int, form: Format, *, facts: bool) -> dict[str, Visit]:
+    from cluster_model.verify.machines import visit_bmcs
+
+    with _progress(len(doors), "read", form) as tell:
+        return visit_bmcs(doors, parallel, lambda _: tell(), facts=facts)
+
+
+def _tell_power(opened: Opened, visits: dict[str, Visit], action: str, form: Format) -> None:
+    from cluster_model.verify.machines import compare_machines
+
+    if form == "json":
+        click.echo(json.dumps({"cluster": opened.plan.name, "machines": _list_machines(visits)}, indent=2))
+    else:
+        rows = [(v.name, v.address, v.machine.power if v.machine else f"? {v.error}") for v in visits.values()]
+        _print_table(("server", "bmc", "power"), rows)
+        states = [v.machine.power for v in visits.values() if v.machine]
+        unread = len(visits) - len(states)
+        words = [f"{states.count(state):,} {state}" for state in ("on", "off", "unknown") if state in states]
+        click.echo(f"{', '.join([*words, *([f'{unread:,} not read'] if unread else [])])}.")
+        if action != "status":
+            idle = states.count("off") if action in {"off", "soft"} else states.count("on") if action == "on" else 0
+            click.echo(f"power {action} would change {len(states) - idle:,} of them; --apply does it")
+    if any(visit.error for visit in visits.values()):
+        if form != "json":
+            unread_findings = [f for f in compare_machines(opened.plan, visits) if f.id == "BMC001"]
+            print_findings([opened.loaded.source.locate(finding) for finding in unread_findings], "text")
+        raise click.exceptions.Exit(FAILED)
+
+
+def _list_machines(visits: dict[str, Visit]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": v.name,
+            "address": v.address,
+            "seconds": v.seconds,
+            "error": str(v.error) if v.error else "",
+            "cause": v.error.cause if v.error else "",
+            **({**asdict(v.machine), "macs": dict(v.machine.macs)} if v.machine else {}),
+        }
+        for v in visits.values()
+    ]
+
+
+def _fill(opened: Opened, visits: dict[str, Visit], *, write: bool, replace: bool, form: Format) -> None:
+    """Say which cells of the list of servers the machines can fill, and write them when told to."""
+    from cluster_model.paths import replace_file
+    from cluster_model.verify.delivered import fill_facts, list_facts
+
+    name = opened.cluster.facts.servers
+    path = opened.loaded.folder / (name or "servers.csv")
+    text = path.read_text("utf-8-sig") if path.exists() else ""
+    filled, fills = fill_facts(text, list_facts(opened.plan, visits), replace=replace)
+    if fills and write:
+        replace_file(path, filled.encode())
+    if form == "json" or not fills:
+        return
+    for fill in fills[:20]:
+        click.echo(f"{path}: {fill.name} {fill.column}: {fill.old or '(empty)'} -> {fill.new}")
+    if len(fills) > 20:
+        click.echo(f"  and {len(fills) - 20:,} more")
+    click.echo(f"{len(fills):,} cells written to {path}" if write else f"{len(fills):,} cells could be filled; --write does it")
+    if write and name is None:
+        click.echo("add to the intent:  facts: {servers: servers.csv}")
+
+
+def _finish(opened: Opened, outcomes: Sequence[Outcome], what: str, form: Format) -> None:
+    failed = [outcome for outcome in outcomes if outcome.error]
+    if form == "json":
+        rows = [
+            {**asdict(o), "error": str(o.error) if o.error else "", "cause": o.error.cause if o.error else ""} for o in outcomes
+        ]
+        click.echo(json.dumps({"cluster": opened.plan.name, "what": what, "machines": rows}, indent=2))
+    else:
+        _print_table(
+            ("server", "bmc", "was", "is", ""), [(o.name, o.address, o.before, o.after, str(o.error or "")) for o in outcomes]
+        )
+        click.echo(f"{what}: {len(outcomes) - len(failed):,} done, {len(failed):,} failed.")
+    if failed:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _require_words(limits: Sequence[str], everything: bool) -> None:
+    if not limits and not everything:
+        raise click.UsageError("name the machines with --limit, or say --all")
+
+
+def _read_prefix(text: str) -> IPv4Network:
+    try:
+        prefix = IPv4Network(text, strict=False)
+    except ValueError:
+        raise click.BadParameter(f"{text} is no IPv4 prefix such as 10.76.0.0/26", param_hint="--scan") from None
+    if prefix.prefixlen < 16:
+        raise click.BadParameter(f"{prefix} has {prefix.num_addresses:,} addresses; scan a /16 at most", param_hint="--scan")
+    return prefix
+
+
+def _shorten(doors: Sequence[Door]) -> str:
+    names = [door.target.name for door in doors]
+    return ", ".join(names[:4]) + (f" and {len(names) - 4:,} more" if len(names) > 4 else "")
+
+
+def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns as wide as their widest cell; the last one is as long as it is."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head) - 1)]
+    for row in [head, *rows]:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        click.echo("  ".join([*cells, row[-1]]).rstrip())
+
+
+@contextmanager
+def _progress(total: int, word: str, form: Format) -> Iterator[Callable[[], None]]:
+    """Show a bar on a terminal, and nothing elsewhere."""
+    if form != "text" or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(word, total=total)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,77 @@
+"""Who answers at an address: a BMC shows what it speaks to anybody who asks, before any login."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import ssl
+import urllib.request
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from typing import Any
+
+_ASK_IPMI = bytes.fromhex("0600ff07000000000000000000092018c88100388e04b5")
+"""Get Channel Authentication Capabilities for this channel, administrator (IPMI 2.0, 13.6 and 22.13)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answerer:
+    """What an address answers: Redfish's version, vendor and UUID, and whether IPMI answers."""
+
+    name: str
+    address: str
+    redfish: str = ""
+    vendor: str = ""
+    uuid: str = ""
+    ipmi: bool = False
+
+    @property
+    def answers(self) -> bool:
+        """Return whether anybody is there."""
+        return bool(self.redfish) or self.ipmi
+
+
+def probe(name: str, address: str, timeout_s: float = 3.0, *, redfish_port: int = 443, ipmi_port: int = 623) -> Answerer:
+    """Return what answers at an address; asks nothing that needs a login."""
+    root = _ask_redfish(address, redfish_port, timeout_s)
+    return Answerer(
+        name,
+        address,
+        str(root.get("RedfishVersion") or ("unknown version" if root else "")),
+        str(root.get("Vendor") or next(iter(root.get("Oem") or {}), "")),
+        str(root.get("UUID") or ""),
+        answers_ipmi(address, ipmi_port, timeout_s),
+    )
+
+
+def list_addresses(prefix: IPv4Network) -> list[str]:
+    """Return the host addresses of a prefix."""
+    return [str(address) for address in prefix.hosts()]
+
+
+def _ask_redfish(address: str, port: int, timeout_s: float) -> dict[str, Any]:
+    # Nothing secret is sent, so the certificate does not matter yet.
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+    with contextlib.suppress(OSError, ValueError):
+        with opener.open(f"https://{address}:{port}/redfish/v1/", timeout=timeout_s) as answer:
+            found = json.loads(answer.read(1_000_000))
+        if isinstance(found, dict) and ("RedfishVersion" in found or "@odata.id" in found):
+            return found
+    return {}
+
+
+def answers_ipmi(address: str, port: int, timeout_s: float) -> bool:
+    """Return whether anybody speaks IPMI there, before any login."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+        line.settimeout(timeout_s / 2)
+        for _ in range(2):  # a datagram may be lost
+            with contextlib.suppress(OSError):
+                line.sendto(_ASK_IPMI, (address, port))
+                answer, (sender, _) = line.recvfrom(512)
+                if sender == address and answer[:1] == b"\x06":
+                    return True
+    return False

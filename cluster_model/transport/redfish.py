@@ -1,0 +1,289 @@
+"""BMCs by Redfish, with sushy."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import ssl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cluster_model.intent.addresses import parse_mac
+from cluster_model.transport.bmc import Action, Bmc, BmcError, BmcLogin, BmcTarget, BootDevice, Language, Machine, Power, retry
+from cluster_model.transport.session import shorten
+
+if TYPE_CHECKING:
+    from sushy.main import Sushy
+    from sushy.resources.system.system import System
+
+PORT = {"https": 443, "http": 80}
+_POWER: dict[str, Power] = {"On": "on", "PoweringOff": "on", "Off": "off", "PoweringOn": "off", "Paused": "on"}
+_RESETS: dict[Action, tuple[str, ...]] = {
+    "on": ("On", "ForceOn"),
+    "off": ("ForceOff",),
+    "soft": ("GracefulShutdown",),
+    "cycle": ("PowerCycle", "ForceRestart"),
+    "reset": ("ForceRestart", "GracefulRestart"),
+}
+"""What to ask for, the first that the BMC allows (DSP0268, Resource.ResetType)."""
+_TARGETS: dict[BootDevice, str] = {"pxe": "Pxe", "http": "UefiHttp", "disk": "Hdd", "none": "None"}
+Result = TypeVar("Result")
+
+
+class RedfishBmc:
+    """A machine behind a Redfish service, found there by serial number or MAC."""
+
+    language: Language = "redfish"
+
+    def __init__(self, target: BmcTarget, login: BmcLogin) -> None:
+        self._target = target
+        self._login = login
+        self._service = retry(lambda: _log_in(target, login), login)
+        try:
+            self._system = self._ask(lambda: _find_system(self._service, target))
+        except BmcError:
+            self.close()
+            raise
+
+    def read_power(self) -> Power:
+        """Return whether the machine is on, read anew."""
+        return self._ask(self._read_power)
+
+    def _read_power(self) -> Power:
+        self._system.refresh(force=True)
+        return _POWER.get(str(self._system.json.get("PowerState", "")), "unknown")
+
+    def switch(self, action: Action) -> None:
+        """Switch power. Cycling and resetting a machine that is off means switching it on."""
+        power = self.read_power()
+        if (action in {"off", "soft"} and power == "off") or (action == "on" and power == "on"):
+            return
+        wanted = _RESETS["on" if power == "off" else action]
+        allowed = self._ask(lambda: {str(value.value) for value in self._system.get_allowed_reset_system_values()})
+        chosen = next((value for value in wanted if value in allowed), wanted[0])
+        self._tell(lambda: self._system.reset_system(_enum("ResetType", chosen)))
+
+    def boot_once(self, device: BootDevice, *, uefi: bool, persistent: bool = False) -> None:
+        """Boot from `device` at the next start, by UEFI or BIOS."""
+        enabled = "Disabled" if device == "none" else "Continuous" if persistent else "Once"
+        mode = _enum("BootSourceOverrideMode", "UEFI" if uefi else "Legacy")
+        target = _enum("BootSource", _TARGETS[device])
+
+        def tell(with_mode: bool) -> None:
+            more = {"mode": mode} if with_mode and device != "none" else {}
+            self._system.set_system_boot_options(target=target, enabled=_enum("BootSourceOverrideEnabled", enabled), **more)
+
+        try:
+            self._tell(lambda: tell(True))
+        except BmcError as error:
+            # Firmware that has one mode only refuses to be told it.
+            if error.cause != "refusal" or device == "none":
+                raise
+            self._tell(lambda: tell(False))
+
+    def read_machine(self) -> Machine:
+        """Return what the service tells; parts that a BMC lacks or gets wrong stay empty."""
+        self._ask(lambda: self._system.refresh(force=True))
+        told = self._system.json
+        memory, processors = told.get("MemorySummary") or {}, told.get("ProcessorSummary") or {}
+        manager = self._manager()
+        return Machine(
+            "redfish",
+            _POWER.get(str(told.get("PowerState", "")), "unknown"),
+            _text(told.get("SerialNumber")),
+            _text(told.get("Manufacturer")),
+            _text(told.get("Model")),
+            _text(told.get("UUID")),
+            _text(told.get("BiosVersion")),
+            _text(manager.get("FirmwareVersion")),
+            next((mac for _, mac in self._macs(manager)), ""),
+            tuple(self._macs(told)),
+            float(memory.get("TotalSystemMemoryGiB") or 0),
+            int(processors.get("Count") or 0),
+            _text((told.get("Status") or {}).get("Health")),
+        )
+
+    def close(self) -> None:
+        """Log out."""
+        with contextlib.suppress(Exception):
+            self._service._auth.close()
+        with contextlib.suppress(Exception):
+            self._service._conn._session.close()
+
+    def _manager(self) -> dict[str, Any]:
+        links = (self._system.json.get("Links") or {}).get("ManagedBy") or []
+        return self._part(links[0]) if links else {}
+
+    def _macs(self, owner: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield the ports of a system or manager that have a MAC, with their names."""
+        for link in self._part(owner.get("EthernetInterfaces")).get("Members") or []:
+            port = self._part(link)
+            mac = parse_mac(_text(port.get("PermanentMACAddress")) or _text(port.get("MACAddress")))
+            if mac:
+                yield _text(port.get("Id")) or _text(port.get("Name")), mac
+
+    def _part(self, link: Any) -> dict[str, Any]:
+        path = link.get("@odata.id") if isinstance(link, dict) else None
+        if not isinstance(path, str):
+            return {}
+        try:
+            found = self._ask(lambda: self._service._conn.get(path).json())
+        except BmcError as error:
+            if error.cause in {"refusal", "language"}:
+                return {}
+            raise
+        return found if isinstance(found, dict) else {}
+
+    def _ask(self, work: Callable[[], Result]) -> Result:
+        return retry(lambda: self._tell(work), self._login)
+
+    def _tell(self, work: Callable[[], Result]) -> Result:
+        with _explained(self._login):
+            return work()
+
+
+def open_redfish(target: BmcTarget, login: BmcLogin) -> Bmc:
+    """Return the machine behind the Redfish service at the target's address."""
+    return RedfishBmc(target, login)
+
+
+def _log_in(target: BmcTarget, login: BmcLogin) -> Sushy:
+    logging.getLogger("sushy").setLevel(logging.CRITICAL)
+    logging.getLogger("urllib3").setLevel(logging.CRITICAL)
+    with _explained(login):
+        from sushy import auth, connector, main
+
+        port = target.port or PORT[login.scheme]
+        host = f"[{target.address}]" if ":" in target.address else target.address
+        base = f"{login.scheme}://{host}:{port}"
+        verify = login.scheme == "https" and login.tls == "verify"
+        # One try: with none sushy makes it three of its own, two seconds apart.
+        line = connector.Connector(
+            base,
+            verify=verify,
+            server_side_retries=1,
+            default_request_timeout=login.answer_s,
+            connect_timeout=login.answer_s,
+        )
+        line._session.trust_env = False
+        if login.scheme == "https" and login.tls == "pin":
+            line._session.mount("https://", _pinned(known_certificate(target.address, port, login.answer_s)))
+        way = auth.SessionOrBasicAuth(login.user, login.password)
+        return main.Sushy(base, auth=way, connector=line, server_side_retries=0, read_timeout=login.answer_s)
+
+
+def _pinned(fingerprint: str) -> Any:
+    from requests.adapters import HTTPAdapter
+
+    class PinnedAdapter(HTTPAdapter):
+        def init_poolmanager(self, *args: Any, **more: Any) -> None:
+            super().init_poolmanager(*args, assert_fingerprint=fingerprint, **more)
+
+    return PinnedAdapter()
+
+
+def known_bmcs() -> Path:
+    """Return the file of the certificates of BMCs that were visited, as known_hosts is for SSH: GPUYARD_KNOWN_BMCS."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    return Path(os.environ.get("GPUYARD_KNOWN_BMCS") or f"{state}/gpuyard/known_bmcs")
+
+
+def known_certificate(address: str, port: int, timeout_s: float) -> str:
+    """Return the SHA-256 fingerprint of a BMC's certificate, which is trusted at the first visit and written down."""
+    file, place = known_bmcs(), f"{address}:{port}"
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        lines = []
+    known = next((line.split()[1] for line in reversed(lines) if line.startswith(f"{place} ")), "")
+    if known:
+        return known
+    text = ssl.get_server_certificate((address, port), timeout=timeout_s)
+    fingerprint = hashlib.sha256(ssl.PEM_cert_to_DER_cert(text)).hexdigest()
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # One short line appended is whole or absent, also with many visits at once.
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8") as out:
+        out.write(f"{place} {fingerprint}\n")
+    return fingerprint
+
+
+def _find_system(service: Sushy, target: BmcTarget) -> System:
+    """Return the target's system: the only one, else the one with its serial number or one of its MACs."""
+    paths = service.get_system_collection().members_identities
+    if not paths:
+        raise BmcError("language", "its Redfish service has no system")
+    if len(paths) == 1:
+        return service.get_system(paths[0])
+    for path in paths:
+        system = service.get_system(path)
+        if target.serial and _text(system.json.get("SerialNumber")) == target.serial:
+            return system
+        if target.macs:
+            ports = (service._conn.get(path + "/EthernetInterfaces").json() or {}).get("Members") or []
+            for port in ports:
+                told = service._conn.get(port["@odata.id"]).json()
+                if parse_mac(_text(told.get("MACAddress"))) in target.macs:
+                    return system
+    raise BmcError("refusal", f"none of its {len(paths)} systems has the serial number or a MAC address of {target.name}")
+
+
+@contextlib.contextmanager
+def _explained(login: BmcLogin) -> Iterator[None]:
+    """Turn what sushy and requests raise into BmcError."""
+    from requests import exceptions as requests_errors
+    from sushy import exceptions
+
+    try:
+        yield
+    except BmcError:
+        raise
+    except exceptions.AccessError as error:
+        raise BmcError("login", f"wrong user or password, or no right to do this: {_short(error)}") from None
+    except exceptions.ServerSideError as error:
+        raise BmcError("silent", f"its own error: {_short(error)}") from None
+    except (exceptions.BadRequestError, exceptions.ResourceNotFoundError, exceptions.HTTPError) as error:
+        raise BmcError("refusal", _short(error)) from None
+    except (exceptions.ConnectionError, requests_errors.RequestException, OSError) as error:
+        raise _explain_connection(str(error), login) from None
+    except exceptions.SushyError as error:
+        raise BmcError("refusal", _short(error)) from None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise BmcError("language", f"what answers is no Redfish: {shorten(error)[:120]}") from None
+
+
+def _explain_connection(text: str, login: BmcLogin) -> BmcError:
+    if "Fingerprints did not match" in text or "fingerprint" in text.lower():
+        fix = f"if it was replaced, delete its line from {known_bmcs()}"
+        return BmcError("certificate", f"its certificate is another one than at the first visit; {fix}")
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return BmcError("certificate", "no authority that this machine trusts has signed its certificate")
+    if "refused" in text:
+        return BmcError("refused", "nobody listens at the port")
+    if "SSL" in text or "WRONG_VERSION" in text:
+        return BmcError("language", "it speaks no TLS that this machine accepts")
+    if "imed out" in text or "imeout" in text:
+        return BmcError("silent", f"no answer in {login.answer_s:g} s")
+    return BmcError("silent", f"the connection broke: {shorten(text)[:120]}")
+
+
+def _short(error: Exception) -> str:
+    return shorten(error)[:200]
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _enum(name: str, value: str) -> Any:
+    import sushy
+    from sushy.resources import constants
+    from sushy.resources.system import constants as system_constants
+
+    for module in (system_constants, constants, sushy):
+        kind = getattr(module, name, None)
+        if kind is not None:
+            return kind(value)
+    raise AttributeError(name)

@@ -1,0 +1,140 @@
+"""Secrets: named in the intent and in rendered files, looked up at the last moment, never written.
+
+A name such as `bmc-password` may be special to one device: `bmc-password/gpu-001`. Values come from the environment
+(`GPUYARD_SECRET_BMC_PASSWORD`; for one device `GPUYARD_SECRET_BMC_PASSWORD__GPU_001`), then from secrets.yml beside the intent,
+a mapping of names to values that ansible-vault has encrypted, or that nobody but its owner may read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cluster_model.diagnostic import Diagnostic
+
+PLACEHOLDER = re.compile(r"\{\{gpuyard-secret:([a-z0-9-]+(?:/[a-z0-9.-]+)?)\}\}")
+FILE = "secrets.yml"
+_VAULT = "$ANSIBLE_VAULT;"
+_ANSWER_S = 60
+
+
+class MissingSecretError(Exception):
+    """A secret that is nowhere; the text says where it was looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Where secrets are looked up.
+
+    Args:
+        environment: variables of the environment.
+        values: the file's values by name.
+        file: the file as the user would name it, for messages.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+    file: str = FILE
+
+    def __repr__(self) -> str:
+        """Return what names no value."""
+        return f"Secrets({self.file}, {len(self.values)} names)"
+
+    def get(self, name: str, device: str = "") -> str:
+        """Return a secret, that of the device before that of all; MissingSecretError where there is none."""
+        for wanted in [f"{name}/{device}", name] if device else [name]:
+            value = self.environment.get(variable(wanted)) or self.values.get(wanted)
+            if value:
+                return value
+        raise MissingSecretError(f"the secret {name} is neither in {variable(name)} nor in {self.file}")
+
+    def fill(self, text: str) -> str:
+        """Return a rendered text with every placeholder replaced by its value; MissingSecretError where one is missing."""
+        return PLACEHOLDER.sub(lambda found: self.get(*found[1].split("/", 1)), text)
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a secret: GPUYARD_SECRET_BMC_PASSWORD, GPUYARD_SECRET_BMC_PASSWORD__GPU_001."""
+    return "GPUYARD_SECRET_" + re.sub(r"[^a-z0-9_]", "_", name.replace("/", "__")).upper()
+
+
+def open_secrets(folder: Path, file: Path | None = None) -> tuple[Secrets, list[Diagnostic]]:
+    """Read the secrets of a cluster.
+
+    Args:
+        folder: the folder of the intent, where secrets.yml may lie.
+        file: another file, which must be there.
+
+    Returns:
+        The secrets, and what is wrong with the file.
+
+    Errors:
+        SEC001 to SEC003.
+    """
+    path = file or folder / FILE
+    if not path.exists() and file is None:
+        return Secrets(os.environ, {}, str(path)), []
+    values, finding = _read(path)
+    return Secrets(os.environ, values, str(path)), [finding.located(str(path), 1, 1)] if finding else []
+
+
+def _read(path: Path) -> tuple[dict[str, str], Diagnostic | None]:
+    try:
+        text = path.read_text("utf-8")
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        return {}, Diagnostic("SEC001", "error", "", f"cannot read {path}: {reason}", fix="correct the name, or write the file")
+    if text.startswith(_VAULT):
+        done = _decrypt(path)
+        if isinstance(done, Diagnostic):
+            return {}, done
+        text = done
+    elif mode & 0o077:
+        expected = "mode 0600, or a file that ansible-vault has encrypted"
+        fix = f"ansible-vault encrypt {path}, or chmod 600 {path}"
+        return {}, Diagnostic("SEC002", "error", "", "others can read the secrets", expected, f"mode {mode:04o}", fix)
+    return _parse(text)
+
+
+def _decrypt(path: Path) -> str | Diagnostic:
+    try:
+        done = subprocess.run(
+            ["ansible-vault", "view", str(path)], capture_output=True, text=True, timeout=_ANSWER_S, check=False
+        )
+    except OSError as error:
+        fix = "install ansible-core (pip install 'gpuyard[ansible]')"
+        return Diagnostic("SEC001", "error", "", f"ansible-vault cannot be run: {error.strerror}", fix=fix)
+    except subprocess.TimeoutExpired:
+        fix = "name a password file in ANSIBLE_VAULT_PASSWORD_FILE"
+        return Diagnostic("SEC001", "error", "", f"ansible-vault did not answer in {_ANSWER_S} s", fix=fix)
+    if done.returncode == 0:
+        return done.stdout
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    said = lines[-1].removeprefix("[ERROR]: ").rstrip(".") if lines else f"exit code {done.returncode}"
+    fix = "name the file of the vault's password in ANSIBLE_VAULT_PASSWORD_FILE"
+    return Diagnostic("SEC001", "error", "", "ansible-vault cannot open the secrets", actual=said, fix=fix)
+
+
+def _parse(text: str) -> tuple[dict[str, str], Diagnostic | None]:
+    expected = "a mapping of names to texts, such as bmc-password: …"
+    try:
+        found: Any = yaml.safe_load(text)
+    except yaml.YAMLError:
+        # The error's own text would quote the line, and with it a secret.
+        return {}, Diagnostic("SEC003", "error", "", "the secrets are no YAML", expected, fix="put values in single quotes")
+    if not isinstance(found, dict):
+        return {}, Diagnostic("SEC003", "error", "", "the secrets are no mapping", expected, fix="write one name: value a line")
+    bad = [str(name) for name, value in found.items() if not isinstance(value, str) or not isinstance(name, str)]
+    if bad:
+        fix = "put the values in single quotes: YAML read a number, a date or nothing"
+        return {}, Diagnostic("SEC003", "error", "", f"these secrets are no texts: {', '.join(bad)}", expected, fix=fix)
+    return found, None
