@@ -1,0 +1,22 @@
+#!/bin/sh
+# Print, as JSON, why this host wants a reboot, and the processes that hold a GPU open. Reads only.
+reasons=
+for file in /run/gpuyard/reboot-required.d/*; do
+  [ -f "$file" ] || continue
+  line=$(tr '\n' ' ' <"$file" | sed 's/[\\"]/\\&/g; s/ *$//')
+  reasons="$reasons${reasons:+, }\"${file##*/}: $line\""
+done
+users=
+for process in /proc/[0-9]*; do
+  name=$(cat "$process/comm" 2>/dev/null) || continue
+  case $name in
+    # Daemons of the driver, and those that only read counters, end with the system.
+    nvidia-persiste* | nv-fabricmanage* | nv-hostengine | nvidia-imex | nvlsm | dcgm-exporter | nvidia-smi | nvidia-powerd) continue ;;
+  esac
+  for file in "$process"/fd/*; do
+    case $(readlink "$file" 2>/dev/null) in
+      /dev/nvidia[0-9]*) users="$users${users:+, }\"$name (${process##*/})\""; break ;;
+    esac
+  done
+done
+printf '{"reasons": [%s], "users": [%s]}\n' "$reasons" "$users"
