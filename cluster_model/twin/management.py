@@ -88,7 +88,8 @@ def attach(fabric: Fabric) -> None:
     _link([(fabric.nodes[name], DEVICE, operator, f"m{number}") for number, name in enumerate(addresses)])
     lines = ["link set lo up", f"link add {BRIDGE} type bridge", f"addr add {ADDRESS}/32 dev {BRIDGE}", f"link set {BRIDGE} up"]
     for number, address in enumerate(addresses.values()):
-        lines += [f"link set m{number} master {BRIDGE} up", f"route add {address}/32 dev {BRIDGE} src {ADDRESS}"]
+        lines += [f"link set m{number} master {BRIDGE} up", f"link set m{number} type bridge_slave isolated on"]
+        lines.append(f"route add {address}/32 dev {BRIDGE} src {ADDRESS}")
     operator.configure(lines)
     _furnish(operator, addresses, keys)
     with ThreadPoolExecutor(WORKERS) as pool:
