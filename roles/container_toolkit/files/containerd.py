@@ -1,8 +1,8 @@
 """Look at containerd's configuration, or put NVIDIA's drop-in file in place where it differs. Prints JSON.
 
-`look` reads `containerd config dump`, what containerd makes of all its files. `set` runs nvidia-ctk on a copy of config.toml, then looks:
-the drop-in file has to repeat config.toml's part for the same plugin, since containerd before 2.0 merges by plugin and not by
-key (github.com/containerd/containerd/issues/5837), so it is out of date as soon as config.toml changes.
+`look` reads `containerd config dump`, what containerd makes of all its files. `set` runs nvidia-ctk on a copy of config.toml,
+then looks: the drop-in file has to repeat config.toml's part for the same plugin, since containerd before 2.0 merges by plugin
+and not by key (github.com/containerd/containerd/issues/5837), so it is out of date as soon as config.toml changes.
 """
 
 from __future__ import annotations
