@@ -32,7 +32,8 @@ def command() -> None:
     """Boot the rendered fabric from real routing daemons on this machine, and try it.
 
     Every switch runs FRR and LLDP in a network namespace, from its rendered files; hosts have the plan's addresses and routes.
-    Needs root, and Debian's packages frr and lldpd.
+    InfiniBand is simulated by ibsim, and run by OpenSM from its rendered files. Needs root, and Debian's packages frr and lldpd;
+    for InfiniBand opensm, ibsim-utils, libumad2sim0 and infiniband-diags.
     """
 
 
@@ -147,7 +148,9 @@ def _check(tree: Tree, options: Options) -> None:
     for name in options.networks:
         if name not in known:
             raise click.BadParameter(f"there is no network {name}; there are {', '.join(known)}", param_hint="--network")
-    obstacles = list_obstacles()
+    wanted = [network for network in tree.plan.networks if not options.networks or network.name in options.networks]
+    kinds = {network.technology == "infiniband" for network in wanted}
+    obstacles = list_obstacles(ethernet=False in kinds, infiniband=True in kinds)
     for text in obstacles:
         click.echo(f"error: {text}", err=True)
     if obstacles:
@@ -190,7 +193,7 @@ def _render(opened: Any, target: Path) -> None:
     from cluster_model.render.tree import render_tree
 
     try:
-        files = render_tree(opened.plan, opened.catalogue, {"plan", "switches"})
+        files = render_tree(opened.plan, opened.catalogue, {"plan", "switches", "fabric-manager"})
     except SwitchTemplateError as error:
         print_findings([error.finding], "text")
         raise click.exceptions.Exit(ERRORS) from None

@@ -15,7 +15,7 @@ Member = tuple[str, str]
 """A port as `server:port`, and its GUID; empty where it is not delivered yet."""
 
 _PER_LINE = 4
-_NOBODY = 0x7FFE  # ids of tenants end far below
+NOBODY = 0x7FFE  # ids of tenants end far below
 _IPOIB = "ipoib, mtu=5"
 """IP over InfiniBand with packets of 4096 bytes: the 4092 that hosts are given, and 4 of header. The default is 4: 2048."""
 _HEAD = """\
@@ -45,7 +45,7 @@ def render_partitions(plan: Plan) -> Iterator[tuple[str, bytes]]:
             for found in plan.partitions
         ]
         rest = _list_unowned(plan)
-        rules += [_format_rule("nobody", _NOBODY, rest)] if rest else []
+        rules += [_format_rule("nobody", NOBODY, rest)] if rest else []
         text += "".join(rules)
     else:
         text += _DEFAULT_ALONE

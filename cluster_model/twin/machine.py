@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+from cluster_model.twin.infiniband.simulator import list_missing
 from cluster_model.twin.node import Node, NodeError
 
 DAEMONS = Path("/usr/lib/frr")
@@ -22,14 +23,22 @@ NEEDS = frozenset({*_PROBES, "MLAG"})
 """All that a switch may need beside ports and plain bridges."""
 
 
-def list_obstacles() -> list[str]:
-    """Return what keeps this machine from booting a twin, in words, each with what mends it; empty where nothing does."""
+def list_obstacles(*, ethernet: bool = True, infiniband: bool = False) -> list[str]:
+    """Return what keeps this machine from booting a twin, in words, each with what mends it; empty where nothing does.
+
+    Args:
+        ethernet: whether Ethernet networks are to be booted.
+        infiniband: whether InfiniBand networks are.
+    """
     found = []
     if os.geteuid() != 0:
         found.append("network namespaces need root: run it with sudo")
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    absent = {package for program, package in PROGRAMS.items() if shutil.which(program, path=path) is None}
-    if "frr" not in absent and not (DAEMONS / "bgpd").exists():
+    wanted = {name: package for name, package in PROGRAMS.items() if ethernet or package not in {"frr", "lldpd"}}
+    absent = {package for program, package in wanted.items() if shutil.which(program, path=path) is None}
+    if infiniband:
+        absent |= list_missing()
+    if ethernet and "frr" not in absent and not (DAEMONS / "bgpd").exists():
         absent.add("frr")
     if absent:
         found.append(f"programs are missing: apt install {' '.join(sorted(absent))}")

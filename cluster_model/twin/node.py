@@ -21,7 +21,7 @@ NEW_NET, NEW_MOUNT, NEW_UTS, NEW_PID = 0x40000000, 0x00020000, 0x04000000, 0x200
 _RECURSIVE_PRIVATE = 1 << 18 | 1 << 14
 _SET_DEATH_SIGNAL, _SET_NAME = 1, 15
 PATIENCE_S = 120
-_PRIVATE = ("/run", "/etc/frr", "/etc/lldpd.d", "/var/tmp")
+_PRIVATE = ("/run", "/etc/frr", "/etc/lldpd.d", "/etc/opensm", "/var/tmp")
 _OWNERS = {"/run/frr": "frr", "/run/lldpd": "_lldpd", "/etc/frr": "frr"}
 _libc = ctypes.CDLL(None, use_errno=True)
 

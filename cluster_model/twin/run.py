@@ -13,6 +13,8 @@ from functools import partial
 from cluster_model.twin.fabric import Fabric
 from cluster_model.twin.faults import Fault, Outcome, run_faults
 from cluster_model.twin.foreign import try_foreign
+from cluster_model.twin.infiniband.run import run_subnets
+from cluster_model.twin.infiniband.scope import Part, choose_parts
 from cluster_model.twin.machine import list_lacks
 from cluster_model.twin.management import attach
 from cluster_model.twin.mistakes import PLANS, play_mistake
@@ -58,6 +60,7 @@ class Run:
         self._listener = listener
         self._lock = threading.Lock()
         self._begin = time.monotonic()
+        self._parts: list[Part] = []
         self.report = Report(tree.plan.name, tree.plan.digest, PLACE)
 
     def say(self, text: str) -> None:
@@ -74,15 +77,25 @@ class Run:
     def choose(self, management: bool = False) -> Scope:
         """Choose what to boot, with a row for each network that is left out; `management`: whether its cables are plugged."""
         scope = choose_scope(self.tree, list_lacks(), self.options.sampling, self.options.networks)
+        self._parts, lost = choose_parts(self.tree, scope.subnets)
+        scope.left_out.update(lost)
         report = self.report
         report.switches, report.hosts, report.cables = len(scope.switches), len(scope.servers), len(scope.links)
-        report.sampled = dict(scope.sampled)
+        report.switches += sum(len(part.subnet.switches) for part in self._parts)
+        report.hosts = len(scope.servers.keys() | {name for part in self._parts for name in part.servers})
+        report.cables += sum(len(part.plan.cables) for part in self._parts)
+        report.sampled = dict(scope.sampled) | {
+            f"{part.network}{part.plane}": part.sampled for part in self._parts if part.sampled
+        }
         for network, why in scope.left_out.items():
             self.add(Row("scope", network, "whole network", "left out", why))
         for kind, count in () if management else scope.unplugged.items():
             self.add(Row("scope", "", kind, "left out", f"{count} cables end in the dark here"))
         for network, text in scope.sampled.items():
             self.add(Row("scope", network, "sample", "left out", f"booted: {text}; --full boots all"))
+        for part in self._parts:
+            if part.sampled:
+                self.add(Row("scope", part.network, f"sample{part.plane}", "left out", f"booted: {part.sampled}"))
         return scope
 
     @contextmanager
@@ -118,6 +131,12 @@ class Run:
             TreeError: a file of the tree cannot be used.
         """
         scope = self.choose()
+        with run_subnets(self.tree, self._parts, self, faults=self.options.faults, mistakes=self.options.mistakes):
+            self._execute_ethernet(scope)
+        self.report.seconds = round(time.monotonic() - self._begin, 1)
+        return self.report
+
+    def _execute_ethernet(self, scope: Scope) -> None:
         if scope.networks:
             with self.boot(scope) as fabric:
                 every = {name: NetworkTrials(fabric, Expectations(scope, name)) for name in scope.networks}
@@ -129,8 +148,6 @@ class Run:
                     self._play_mistakes(fabric, list(every.values()))
                 for trials in every.values():
                     trials.close()
-        self.report.seconds = round(time.monotonic() - self._begin, 1)
-        return self.report
 
     def _side_by_side(self, fabric: Fabric, jobs: list[Callable[[], None]]) -> None:
         with ThreadPoolExecutor(len(jobs)) as pool:

@@ -54,6 +54,7 @@ class Scope:
         left_out: network → why it is not booted.
         sampled: network → what was taken of it, in words; networks that are whole are absent.
         unplugged: cables of booted networks that end in devices the twin has not, by kind of device.
+        subnets: the InfiniBand networks that are wanted; `infiniband.scope` says what of them is booted.
     """
 
     switches: dict[str, Switch]
@@ -62,6 +63,7 @@ class Scope:
     left_out: dict[str, str] = field(default_factory=dict)
     sampled: dict[str, str] = field(default_factory=dict)
     unplugged: dict[str, int] = field(default_factory=dict)
+    subnets: tuple[str, ...] = ()
 
     @property
     def networks(self) -> list[str]:
@@ -86,12 +88,13 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
     left_out: dict[str, str] = {}
     sampled: dict[str, str] = {}
     switches: dict[str, Switch] = {}
+    subnets: list[str] = []
     for network in plan.networks:
         members = [switch for switch in plan.switches if switch.network == network.name]
         if wanted and network.name not in wanted:
             continue
         if network.technology == "infiniband":
-            left_out[network.name] = "InfiniBand: not booted in namespaces"
+            subnets.append(network.name)
             continue
         chosen = members if sampling.full or len(members) <= sampling.whole_up_to else _sample(members, sampling)
         missing = lacks & frozenset().union(*(tree.switch_files(switch).plane.needs for switch in chosen))
@@ -107,7 +110,7 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
         Link(switch.network, "upstream", switch.name, way.port, SITE, f"up{number}")
         for number, (switch, way) in enumerate((s, w) for s in switches.values() for w in s.upstreams)
     ]
-    return Scope(switches, servers, tuple(links), left_out, sampled, unplugged)
+    return Scope(switches, servers, tuple(links), left_out, sampled, unplugged, tuple(subnets))
 
 
 def _sample(members: list[Switch], sampling: Sampling) -> list[Switch]:

@@ -101,15 +101,49 @@ class Names:
     def find_end(self, node: Node, number: int) -> End:
         """Return a port in the plan's words."""
         if node.kind == "Switch":
-            managed = _MANAGED.fullmatch(node.description)
-            name = self._switches.get(node.guid) or self._switches.get(managed[1] if managed else node.description)
+            name = self._switches.get(node.guid) or self._switches.get(_name_switch(node))
             return (name, self._ports[name].get(number, str(number))) if name else (node.description or node.id, str(number))
         near = node.ports.get(number)
-        host, _, device = node.description.partition(" ")
-        for key in (near.guid if near else 0, node.guid, f"{host.partition('.')[0]} {device}"):
+        for key in (near.guid if near else 0, node.guid, _name_adapter(node)):
             if key in self._adapters:
                 return self._adapters[key]
         return node.description or node.id, str(number)
+
+
+def _name_switch(node: Node) -> str:
+    managed = _MANAGED.fullmatch(node.description)
+    return managed[1] if managed else node.description
+
+
+def _name_adapter(node: Node) -> str:
+    host, _, device = node.description.partition(" ")
+    return f"{host.partition('.')[0]} {device}"
+
+
+def list_wrong_guids(plan: Plan, text: str) -> list[tuple[str, str, str]]:
+    """Return what says a planned name but has another GUID than the plan has for it: replaced gear, or a wrong fact.
+
+    Args:
+        plan: the plan; what has no GUID in it yet is left out.
+        text: the output of ibnetdiscover.
+
+    Returns:
+        (name of the switch, or SERVER:PORT; planned GUID; GUID that it has), in the order of the output.
+    """
+    planned = {switch.name: (switch.name, switch.guid) for switch in plan.switches if switch.guid}
+    planned |= {
+        describe_port(server.name, port): (f"{server.name}:{port.name}", port.guid)
+        for server in plan.servers
+        for port in server.ports
+        if port.guid
+    }
+    found = []
+    for node in read_topology(text).values():
+        name, guid = planned.get(_name_switch(node) if node.kind == "Switch" else _name_adapter(node), ("", ""))
+        seen = {node.guid, *(peer.guid for peer in node.ports.values() if peer.guid)}
+        if name and int(guid, 16) not in seen:
+            found.append((name, guid, f"0x{node.guid:016x}"))
+    return found
 
 
 def list_links(plan: Plan, text: str) -> set[Link]:

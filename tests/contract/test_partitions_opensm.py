@@ -1,17 +1,11 @@
 """partitions.conf, judged by the subnet manager: OpenSM programs a simulated fabric with it, and each port's keys are read.
 
-Needs Debian's opensm, ibsim-utils, libumad2sim0 and infiniband-diags; GPUYARD_REQUIRE_IB makes their absence a failure.
+Needs root and Debian's opensm, ibsim-utils, libumad2sim0 and infiniband-diags; GPUYARD_REQUIRE_IB makes their absence a failure.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import time
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -22,8 +16,6 @@ from cluster_model.render.tree import render_tree
 from tests.ibsim import simulator
 
 pytestmark = pytest.mark.opensm
-PROGRAMS = ("ibsim", "opensm", "smpquery", "ibnetdiscover")
-SIMULATED = Path(f"/usr/lib/{os.uname().machine}-linux-gnu/umad2sim/libumad2sim.so")
 INTENT = f"""\
 {simulator.SMALL}\
   blue: {{id: 2, servers: [gpu-003], subnets: {{front: {{id: 1, cidr: 10.48.2.0/24}}}}}}
@@ -62,52 +54,23 @@ def test_ports_without_a_guid_stand_in_comments(conf):
     assert "gpu-002:ibp24s0" not in conf
 
 
-@contextmanager
-def simulated(folder):
-    """Run a simulated fabric of one switch with all servers on it; yield how programs reach it."""
-    path = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
-    missing = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
-    missing += [] if SIMULATED.exists() else [SIMULATED.name]
-    if missing:
-        why = f"{', '.join(missing)} missing: install opensm ibsim-utils libumad2sim0 infiniband-diags"
-        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_IB") else pytest.skip)(why)
+def read_keys(folder, text):
+    """Return the keys that OpenSM puts on each server's port, in the order of its table: one switch, all servers on it."""
+    simulator.require_programs()
     hosts = list(HOSTS)
     links = [f'[{n}] "{name}"[1]' for n, name in enumerate(hosts, 1)]
     adapters = [f'Hca 1 "{name}"\n[1] "sw"[{n}]\n' for n, name in enumerate(hosts, 1)]
     (folder / "net").write_text("\n".join([f'Switch {len(hosts)} "sw"', *links, "", *adapters]), "utf-8")
-    # A name of its own for the sockets: they are abstract, so parallel tests would meet.
-    env = {**os.environ, "PATH": path, "IBSIM_SOCKNAME": f"sim{os.getpid()}"}
-    env |= {"SIM_HOST": "ufm-001", "OSM_TMP_DIR": str(folder), "OSM_CACHE_DIR": str(folder)}
-    inside = {**env, "LD_PRELOAD": str(SIMULATED)}
-
-    def reach(*command, check=True):
-        done = subprocess.run(command, env=inside, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
-        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        return done
-
-    server = subprocess.Popen(["ibsim", "-s", "net"], cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        end = time.monotonic() + 30
-        while reach("ibnetdiscover", check=False).returncode and time.monotonic() < end:
-            time.sleep(0.2)
-        yield reach
-    finally:
-        server.kill()
-        server.communicate()
-
-
-def read_keys(folder, text):
-    """Return the keys that OpenSM puts on each server's port, in the order of its table."""
     (folder / "partitions.conf").write_text(text, "utf-8")
     found = {}
-    with simulated(folder) as reach:
-        done = reach("opensm", "-o", "-P", "partitions.conf", "-f", str(folder / "opensm.log"))
-        assert "SUBNET UP" in done.stdout + (folder / "opensm.log").read_text("utf-8", errors="replace")
+    with simulator.simulated(folder, "ufm-001") as fabric:
+        fabric.run("ufm-001", "opensm", "-o", "-P", "partitions.conf", "-f", str(folder / "opensm.log"))
         log = (folder / "opensm.log").read_text("utf-8", errors="replace")
+        assert "SUBNET UP" in log
         assert "PARSE" not in log, log
         for lid in range(1, len(HOSTS) + 2):
-            name = reach("smpquery", "nodedesc", str(lid)).stdout.rpartition(".")[2].strip()
-            keys = re.findall(r"0x[0-9a-f]{4}", reach("smpquery", "pkeys", str(lid)).stdout)
+            name = fabric.run("ufm-001", "smpquery", "nodedesc", str(lid)).rpartition(".")[2].strip()
+            keys = re.findall(r"0x[0-9a-f]{4}", fabric.run("ufm-001", "smpquery", "pkeys", str(lid)))
             found[name] = [key for key in keys if key != "0x0000"]
     return found
 

@@ -1,19 +1,13 @@
-"""A simulated InfiniBand fabric: ibsim plays the switches and adapters, and OpenSM and the diagnostics run as they are.
+"""Fabrics for the twin's simulator, from the plan's cables alone, so that what is rendered is held against something else.
 
-The fabric is written here from the plan's cables alone, so that what is rendered is held against something else. Needs Debian's
-opensm, ibsim-utils, libumad2sim0 and infiniband-diags; GPUYARD_REQUIRE_IB makes their absence a failure.
+Needs root and Debian's opensm, ibsim-utils, libumad2sim0 and infiniband-diags; GPUYARD_REQUIRE_IB makes their absence a failure.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -21,10 +15,10 @@ from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.render.tree import render_tree
+from cluster_model.twin.infiniband.simulator import Simulator
+from cluster_model.twin.infiniband.subnet import find_engine
+from cluster_model.twin.machine import list_obstacles
 
-PROGRAMS = ("ibsim", "opensm", "ibnetdiscover", "sminfo", "saquery")
-SIMULATED = Path(f"/usr/lib/{os.uname().machine}-linux-gnu/umad2sim/libumad2sim.so")
-SEARCH = f"{os.environ['PATH']}{os.pathsep}/usr/sbin"
 SWITCH_GUID, ADAPTER_GUID = 0xFC6A_1C03_0010_0000, 0xA088_C203_0020_0000
 UNNAMED = {"switch": "Quantum-2 Mellanox Technologies", "adapter": "MT4129 ConnectX7   Mellanox Technologies"}
 """Descriptions of gear that nobody has configured."""
@@ -51,11 +45,9 @@ tenants:
 
 def require_programs():
     """Skip where the simulator or the manager is missing; fail where GPUYARD_REQUIRE_IB is set."""
-    missing = [name for name in PROGRAMS if shutil.which(name, path=SEARCH) is None]
-    missing += [] if SIMULATED.exists() else [SIMULATED.name]
-    if missing:
-        why = f"{', '.join(missing)} missing: install opensm ibsim-utils libumad2sim0 infiniband-diags"
-        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_IB") else pytest.skip)(why)
+    obstacles = list_obstacles(ethernet=False, infiniband=True)
+    if obstacles:
+        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_IB") else pytest.skip)("; ".join(obstacles))
 
 
 def make_plan(folder, intent, *, guids=True):
@@ -137,31 +129,21 @@ def write_net(plan, path, cables, *, named=False):
     path.write_text("\n".join(blocks) + "\n", "utf-8")
 
 
-@dataclass
 class Fabric:
-    """A running fabric. `start` is for programs that stay."""
+    """A running fabric: the twin's simulator, with the files of a folder. `start` is for programs that stay."""
 
-    folder: Path
-    env: dict[str, str]
-    running: list[subprocess.Popen]
-
-    def inside(self, host):
-        return {**self.env, "LD_PRELOAD": str(SIMULATED), "SIM_HOST": host}
+    def __init__(self, folder, simulator):
+        self.folder = folder
+        self._simulator = simulator
+        self._started = 0
 
     def run(self, host, *command, check=True):
         """Run a program as if on a server's port, called `SERVER PORT`; return what it printed."""
-        done = subprocess.run(
-            command, env=self.inside(host), cwd=self.folder, capture_output=True, text=True, timeout=120, check=False
-        )
-        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        return done.stdout
+        return self._simulator.run(host, *command, check=check, folder=str(self.folder))
 
     def start(self, host, *command):
-        self.running.append(
-            subprocess.Popen(
-                command, env=self.inside(host), cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-        )
+        self._started += 1
+        self._simulator.start(host, f"program{self._started}", *command, folder=str(self.folder))
 
     def route(self, host, conf):
         """Let OpenSM configure the fabric once; return its log, and the routing engine that it says it used."""
@@ -169,28 +151,19 @@ class Fabric:
         self.run(host, "opensm", "-o", "-e", "-F", conf, "-f", str(log))
         text = log.read_text("utf-8", errors="replace")
         assert "SUBNET UP" in text, text
-        engine = re.search(r"osm_ucast_mgr_process: (\S+) tables configured", text)
-        return text, engine and engine[1]
+        return text, find_engine(text)
 
 
 @contextmanager
 def simulated(folder, host):
     """Run the fabric of `net` in a folder; stop it and all that was started in it at the end."""
-    # A name of its own for the sockets: they are abstract, so parallel tests would meet.
-    env = {**os.environ, "PATH": SEARCH, "IBSIM_SOCKNAME": f"sim{os.getpid()}"}
-    env |= {"OSM_TMP_DIR": str(folder), "OSM_CACHE_DIR": str(folder)}
-    output = (folder / "ibsim.out").open("w")
-    server = subprocess.Popen(["ibsim", "-s", "net"], cwd=folder, env=env, stdin=subprocess.PIPE, stdout=output, stderr=output)
-    fabric = Fabric(folder, env, [server])
+    running = Simulator("tests", (folder / "net").read_text("utf-8"))
     try:
+        fabric = Fabric(folder, running)
         wait_for(lambda: "switchguid" in fabric.run(host, "ibnetdiscover", check=False))
         yield fabric
     finally:
-        for process in reversed(fabric.running):
-            process.kill()
-            process.wait()
-        server.stdin.close()
-        output.close()
+        running.close()
 
 
 def wait_for(probe, limit_s=60):
