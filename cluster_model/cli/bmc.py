@@ -82,7 +82,7 @@ def discover(cluster: Path, scans: tuple[str, ...], parallel: int, timeout: floa
     if form == "json":
         click.echo(json.dumps({"cluster": opened.plan.name, "bmcs": [asdict(answer) for answer in answers]}, indent=2))
     else:
-        _print_table(
+        print_table(
             ("server", "address", "redfish", "ipmi", "vendor"),
             [(a.name or "(not planned)", a.address, a.redfish or "-", "yes" if a.ipmi else "-", a.vendor) for a in answers],
         )
@@ -107,7 +107,7 @@ def inventory(cluster: Path, write: bool, replace: bool, form: Format, **asking:
         report = json.loads(format_json(findings))
         click.echo(json.dumps({"cluster": opened.plan.name, "machines": _list_machines(visits), **report}, indent=2))
     else:
-        _print_table(
+        print_table(
             ("server", "bmc", "by", "power", "serial", "model", "firmware", "ports", "health"),
             [
                 (v.name, v.address, m.language, m.power, m.serial or "-", f"{m.manufacturer} {m.model}".strip() or "-",
@@ -176,27 +176,39 @@ def boot(cluster: Path, device: Any, persistent: bool, everything: bool, apply: 
     _finish(opened, outcomes, f"boot {device}", form)
 
 
-def _open(
-    cluster: Path, form: Format, *, limits: tuple[str, ...], timeout: float, retries: int, secrets: Path | None, **_: Any
-) -> tuple[Opened, list[Door]]:
-    """Return the cluster and the ways into the BMCs that are meant; exits where a word means nothing or a secret is missing."""
+def _open(cluster: Path, form: Format, **asking: Any) -> tuple[Opened, list[Door]]:
+    opened = open_cluster(cluster, form)
+    return opened, open_doors(opened, form, **asking)
+
+
+def open_doors(
+    opened: Opened,
+    form: Format,
+    *,
+    limits: Sequence[str],
+    timeout: float,
+    retries: int,
+    secrets: Path | None,
+    uefi: frozenset[str] | None = None,
+    **_: Any,
+) -> list[Door]:
+    """Return the ways into the BMCs that are meant; exits where a word means nothing or a secret is missing."""
     from cluster_model.transport.bmcs import choose_servers, list_doors
     from cluster_model.transport.secrets import open_secrets
 
-    opened = open_cluster(cluster, form)
     servers, unknown = choose_servers(opened.plan, limits)
     if unknown:
         raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint="--limit")
     found, findings = open_secrets(opened.loaded.folder, secrets)
     doors: list[Door] = []
     if not findings:
-        doors, findings = list_doors(servers, opened.cluster.bmc, found, answer_s=timeout, retries=retries)
+        doors, findings = list_doors(servers, opened.cluster.bmc, found, uefi=uefi, answer_s=timeout, retries=retries)
     if findings:
         print_findings([f if f.file else opened.loaded.source.locate(f) for f in findings], form)
         raise click.exceptions.Exit(ERRORS)
     if not doors:
         raise click.UsageError("none of these servers has a BMC in the plan")
-    return opened, doors
+    return doors
 
 
 def _visit(doors: Sequence[Door], parallel: int, form: Format, *, facts: bool) -> dict[str, Visit]:
@@ -213,7 +225,7 @@ def _tell_power(opened: Opened, visits: dict[str, Visit], action: str, form: For
         click.echo(json.dumps({"cluster": opened.plan.name, "machines": _list_machines(visits)}, indent=2))
     else:
         rows = [(v.name, v.address, v.machine.power if v.machine else f"? {v.error}") for v in visits.values()]
-        _print_table(("server", "bmc", "power"), rows)
+        print_table(("server", "bmc", "power"), rows)
         states = [v.machine.power for v in visits.values() if v.machine]
         unread = len(visits) - len(states)
         words = [f"{states.count(state):,} {state}" for state in ("on", "off", "unknown") if state in states]
@@ -272,7 +284,7 @@ def _finish(opened: Opened, outcomes: Sequence[Outcome], what: str, form: Format
         ]
         click.echo(json.dumps({"cluster": opened.plan.name, "what": what, "machines": rows}, indent=2))
     else:
-        _print_table(
+        print_table(
             ("server", "bmc", "was", "is", ""), [(o.name, o.address, o.before, o.after, str(o.error or "")) for o in outcomes]
         )
         click.echo(f"{what}: {len(outcomes) - len(failed):,} done, {len(failed):,} failed.")
@@ -300,7 +312,7 @@ def _shorten(doors: Sequence[Door]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4:,} more" if len(names) > 4 else "")
 
 
-def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print columns as wide as their widest cell; the last one is as long as it is."""
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head) - 1)]
     for row in [head, *rows]:

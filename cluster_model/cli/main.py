@@ -15,7 +15,22 @@ import click
 
 from cluster_model import __version__
 
-VERBS = ("new", "validate", "plan", "render", "diff", "show", "verify", "bmc", "catalogue", "twin", "explain", "schema")
+VERBS = (
+    "new",
+    "validate",
+    "plan",
+    "render",
+    "diff",
+    "show",
+    "verify",
+    "bmc",
+    "provision",
+    "boot-server",
+    "catalogue",
+    "twin",
+    "explain",
+    "schema",
+)
 """Verbs in the order of help; each is `command` in the module of its name, which imports nothing heavy before it runs."""
 
 
@@ -30,7 +45,7 @@ class LazyGroup(click.Group):
         """Return the command of a verb; None for one that is not known."""
         if cmd_name not in VERBS:
             return None
-        module = f"{__package__}.{cmd_name}"
+        module = f"{__package__}.{cmd_name.replace('-', '_')}"
         try:
             command: click.Command = import_module(module).command
         except ModuleNotFoundError as error:

@@ -1,0 +1,307 @@
+"""Take machines from powered off to a login: through their BMCs, the boot server and the journal that both write.
+
+A node goes planned, discovered (its BMC answers), powered (told to boot from the network, and on), booted (it asked the boot
+server), installing, installed (its installer said so), reachable (it answers a login with the host key that it reported). Each
+step has a deadline; a node that misses one is started again once, then it is failed, with what is known of the reason.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from cluster_model.deploy.journal import Journal, Node, State
+from cluster_model.transport.bmc import Bmc, BmcError, wait_power
+from cluster_model.transport.bmcs import Door
+from cluster_model.transport.fleet import visit
+from cluster_model.transport.session import shorten
+
+POLL_S = 1.0
+"""Seconds between two looks at the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds that a node has for each step: to switch on, to ask the boot server, from one report to the next, to answer."""
+
+    power_s: float = 120
+    boot_s: float = 900
+    report_s: float = 1800
+    login_s: float = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A machine to install.
+
+    Args:
+        name: the server.
+        address: where it answers once it runs.
+        fqdn: the name that it must have then.
+        mac: MAC that it boots through; empty where it is not known.
+        http: whether its firmware boots by HTTP rather than PXE.
+        door: the way into its BMC.
+    """
+
+    name: str
+    address: str
+    fqdn: str
+    mac: str
+    http: bool
+    door: Door
+
+
+class Prober(Protocol):
+    """Logs in to a host that should run now."""
+
+    def __call__(self, host: Host, host_key: str) -> str:
+        """Return nothing where it answers with the right key and name, else why not, in one line."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SshProber:
+    """Logs in by OpenSSH as a user with a key, and trusts the host key that the installer reported, and no other."""
+
+    user: str
+    key: Path | None
+    known_hosts: Path
+    timeout_s: float = 10.0
+
+    def __call__(self, host: Host, host_key: str) -> str:
+        """Return nothing where `hostname` answers with the host's name."""
+        with _KNOWN:
+            _remember(self.known_hosts, host.address, host_key)
+        options = {
+            "BatchMode": "yes",
+            "ConnectTimeout": f"{max(1, round(self.timeout_s))}",
+            "UserKnownHostsFile": str(self.known_hosts),
+            "GlobalKnownHostsFile": "/dev/null",
+            "StrictHostKeyChecking": "yes" if host_key else "accept-new",
+            "HostKeyAlgorithms": "ssh-ed25519",
+        }
+        command = ["ssh", "-T", *(f"-o{name}={value}" for name, value in options.items()), "-l", self.user]
+        command += ["-i", str(self.key), "-oIdentitiesOnly=yes"] if self.key else []
+        try:
+            done = subprocess.run(
+                [*command, "--", host.address, "hostname"],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                stdin=subprocess.DEVNULL,
+                timeout=self.timeout_s * 3,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"no answer to a login in {self.timeout_s * 3:g} s"
+        except OSError as error:
+            return f"ssh cannot be run: {error.strerror}"
+        if done.returncode:
+            return f"no login: {shorten(done.stderr)}"
+        said = done.stdout.strip()
+        return "" if said in {host.name, host.fqdn} else f"{said} answers at {host.address}, not {host.name}"
+
+
+_KNOWN = threading.Lock()
+
+
+def _remember(file: Path, address: str, host_key: str) -> None:
+    """Put the key that a host reported into known_hosts in place of what stood there for its address."""
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    wanted = f"{address} {host_key}"
+    if not host_key or wanted in lines:
+        return
+    kept = [line for line in lines if line.split(" ", 1)[0] != address]
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    aside = file.with_suffix(".new")
+    aside.write_text("\n".join([*kept, wanted]) + "\n", "utf-8")
+    aside.replace(file)
+
+
+class Inrush:
+    """Lets a few machines of a rack begin to draw current at a time, and each a random moment later."""
+
+    def __init__(self, per_rack: int, pause_s: float) -> None:
+        self._slots: dict[str, threading.Semaphore] = defaultdict(lambda: threading.Semaphore(per_rack))
+        self._pause_s = pause_s
+        self._lock = threading.Lock()
+
+    def run(self, rack: str, switch: Callable[[], None]) -> None:
+        """Switch a machine of a rack when it is its turn."""
+        with self._lock:
+            slot = self._slots[rack]
+        with slot:
+            switch()
+            time.sleep(self._pause_s * random.uniform(1.0, 1.5))
+
+
+@dataclass(slots=True)
+class Installation:
+    """An installation of some hosts.
+
+    Args:
+        hosts: what is to be installed.
+        journal: where everything is written down.
+        probe: logs in to what should run.
+        batch: machines that install at once: what the boot server's line and disk can feed.
+        inrush: who may switch on now.
+        deadlines: seconds for each step.
+        attempts: how often a node is begun in one run.
+        wait: whether to stay until machines answer a login; else each is started, and that is all.
+        reinstall: hosts whose data may be lost, spelled out by the user.
+        progress: told of a node whose state changed.
+        poll_s: seconds between two looks.
+    """
+
+    hosts: Sequence[Host]
+    journal: Journal
+    probe: Prober
+    batch: int = 16
+    inrush: Inrush = field(default_factory=lambda: Inrush(4, 2.0))
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    attempts: int = 2
+    wait: bool = True
+    reinstall: frozenset[str] = frozenset()
+    progress: Callable[[Node], None] = lambda node: None
+    poll_s: float = POLL_S
+
+    def run(self) -> dict[str, Node]:
+        """Install what is not installed, `batch` hosts at a time; return how far each came."""
+        for name in visit(self.hosts, self._install, self.batch):
+            self.progress(self.journal.node(name))
+        return self.journal.nodes([host.name for host in self.hosts])
+
+    def _install(self, host: Host) -> str:
+        try:
+            node = self.journal.node(host.name)
+            if host.name in self.reinstall or not self._is_done(host, node):
+                self._take_through(host, node)
+        except OSError as error:
+            self._fail(host, f"the journal cannot be written: {error.strerror}")
+        return host.name
+
+    def _is_done(self, host: Host, node: Node) -> bool:
+        """Return whether there is nothing to do: it is installed, so at most its login is waited for."""
+        if not node.installed and node.state != "reachable":
+            return False
+        if self.wait:
+            self._await_login(host, self.journal.node(host.name))
+        return True
+
+    def _take_through(self, host: Host, node: Node) -> None:
+        reason = "it has no MAC address in the list of servers, so the boot server would not know it"
+        for attempt in range(self.attempts if host.mac else 0):
+            # A node that is being installed already, since this program was interrupted, is waited for.
+            under_way = attempt == 0 and node.offered and node.state in {"powered", "booted", "installing"}
+            if not under_way:
+                self.journal.write(host.name, "begun", state="planned", reinstall=host.name in self.reinstall)
+                reason = self._start(host, again=attempt > 0)
+                if reason:
+                    continue
+            if not self.wait:
+                return
+            reason = self._await_installed(host)
+            if not reason:
+                self._await_login(host, self.journal.node(host.name))
+                return
+            if self.journal.node(host.name).state == "failed":  # by its own word: another try would end the same
+                return
+        self._fail(host, reason)
+
+    def _start(self, host: Host, *, again: bool) -> str:
+        """Boot a machine from the network; return why not."""
+        bmc: Bmc | None = None
+        try:
+            bmc = host.door.open()
+            found = bmc
+            self._tell(host, "power", "discovered", language=bmc.language, power=bmc.read_power())
+
+            def switch() -> None:
+                target = host.door.target
+                found.boot_once("http" if host.http and found.language == "redfish" else "pxe", uefi=target.uefi)
+                found.switch("cycle" if again and found.read_power() == "on" else "reset" if found.read_power() == "on" else "on")
+
+            self.inrush.run(host.door.target.rack, switch)
+            if not wait_power(bmc, "on", self.deadlines.power_s, self.poll_s):
+                return f"its BMC took the order, and after {self.deadlines.power_s:g} s it is not on"
+            if self.journal.node(host.name).state == "discovered":  # it may have asked the boot server by now
+                self._tell(host, "power", "powered")
+        except BmcError as error:
+            self.journal.write(host.name, "bmc", reason=str(error), cause=error.cause)
+            return f"its BMC at {host.door.target.address}: {error}"
+        finally:
+            if bmc is not None:
+                bmc.close()
+        return ""
+
+    def _await_installed(self, host: Host) -> str:
+        """Wait until the installer says that it is done; return why not."""
+        seen, moved = None, time.monotonic()
+        while True:
+            node = self.journal.node(host.name)
+            if node.state == "installed":
+                self.progress(node)
+                return ""
+            if node.state == "failed":
+                return node.reason
+            if (node.state, node.step) != seen:
+                seen, moved = (node.state, node.step), time.monotonic()
+                self.progress(node)
+            silent_s = time.monotonic() - moved
+            if node.state in {"planned", "discovered", "powered"} and silent_s > self.deadlines.boot_s:
+                return self._explain_silence(host)
+            if silent_s > self.deadlines.report_s:
+                return f"nothing was heard of it for {self.deadlines.report_s:g} s after {node.step or node.state}"
+            time.sleep(self.poll_s)
+
+    def _explain_silence(self, host: Host) -> str:
+        """Return what may be the reason that a machine never asked the boot server."""
+        strangers = list(self.journal.strangers().values())
+        serial = host.door.target.serial
+        same = next((event for event in strangers if serial and event.get("serial") == serial), None)
+        if same:
+            return f"it asks from MAC {same['mac']}, and the list of servers says {host.mac}: correct the list"
+        words = f"it is on, and never asked the boot server (MAC {host.mac})"
+        if strangers:
+            macs = ", ".join(str(event.get("mac")) for event in strangers[-4:])
+            return f"{words}; machines that nobody knows did: {macs}"
+        return f"{words}: look at its cable, the boot order, and the relay of its leaf"
+
+    def _await_login(self, host: Host, node: Node) -> None:
+        """Wait until a host answers a login, and write that down; a host that did before and does not is only told."""
+        end, begun = time.monotonic() + self.deadlines.login_s, node.state
+        reason = ""
+        while True:
+            reason = self.probe(host, str(node.facts.get("host_key", "")))
+            if not reason:
+                break
+            if begun == "reachable" or time.monotonic() > end:
+                break
+            time.sleep(self.poll_s)
+        if reason:
+            self._fail(host, f"it is installed, and does not answer a login: {reason}")
+        elif begun != "reachable":
+            self._tell(host, "login", "reachable", address=host.address)
+
+    def _fail(self, host: Host, reason: str) -> None:
+        self.journal.write(host.name, "failed", state="failed", reason=reason)
+        self.progress(self.journal.node(host.name))
+
+    def _tell(self, host: Host, event: str, state: State, **more: object) -> None:
+        self.journal.write(host.name, event, state=state, **more)
+        self.progress(self.journal.node(host.name))
+
+
+def count_states(nodes: Mapping[str, Node] | Iterable[Node]) -> dict[State, int]:
+    """Return how many nodes are in each state, in the order of the way; states without a node are left out."""
+    from cluster_model.deploy.journal import STATES
+
+    states = [node.state for node in (nodes.values() if isinstance(nodes, Mapping) else nodes)]
+    return {state: states.count(state) for state in STATES if state in states}
