@@ -197,6 +197,8 @@ class Server(Strict):
     network: PortMap
     bmc: bool = True
     """Whether it has a BMC with an RJ45 port of its own."""
+    firmware: Literal["uefi", "bios"] = "uefi"
+    """How its firmware boots an operating system: UEFI, which all server makers ship by default, or BIOS."""
 
 
 class PduBlock(Sourced):

@@ -20,6 +20,7 @@ FAMILIES = {
     "NOS": "Network operating systems",
     "PLC": "Places in racks",
     "PLN": "The plan itself",
+    "PRV": "Provisioning",
     "PWR": "Power",
     "RED": "Redundancy",
     "ROC": "RoCE",

@@ -66,10 +66,11 @@ def command(
 
 def hash_inputs(opened: Opened) -> dict[str, str]:
     """Return the sha256 of every file that the intent's digest is made from, by its name there; `-` for a missing one."""
-    loaded, facts = opened.loaded, opened.cluster.facts
-    own = [path.relative_to(loaded.folder).as_posix() for path in (loaded.folder / "catalogue").rglob("*") if path.is_file()]
-    tables = [name for name in (facts.servers, facts.switches, facts.pdus) if name is not None]
-    paths = {"cluster.yml": Path(loaded.source.file), **{name: loaded.folder / name for name in [*own, *tables]}}
+    from cluster_model.intent.load import list_inputs
+
+    loaded = opened.loaded
+    others = list_inputs(opened.cluster, loaded.folder)
+    paths = {"cluster.yml": Path(loaded.source.file), **{name: loaded.folder / name for name in others}}
     sums = {}
     for name, path in sorted(paths.items()):
         try:

@@ -11,6 +11,7 @@ from cluster_model.intent.bmc import Bmc
 from cluster_model.intent.business import BusinessNetwork
 from cluster_model.intent.networks import ComputeNetwork, OobNetwork, StorageNetwork
 from cluster_model.intent.policy import Ceph, Facts, Gpu, Kubernetes, Lossless
+from cluster_model.intent.provisioning import Provisioning
 from cluster_model.intent.servers import ServerGroup
 from cluster_model.intent.site import Racks, Site
 from cluster_model.intent.tenants import Tenant
@@ -54,6 +55,8 @@ class Cluster(Model):
     """Kubernetes."""
     gpu: Gpu = Gpu()
     """GPU policy."""
+    provisioning: Provisioning | None = None
+    """How servers get their operating system; without it they get addresses and names, and nothing is installed."""
     facts: Facts = Facts()
     """Serial numbers, MACs and GUIDs."""
     bmc: Bmc = Bmc()

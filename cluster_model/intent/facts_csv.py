@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -17,11 +18,12 @@ from cluster_model.intent.policy import Facts
 Kind = Literal["servers", "switches", "pdus"]
 
 COLUMNS: dict[Kind, tuple[str, ...]] = {
-    "servers": ("name", "serial", "bmc_mac"),
+    "servers": ("name", "serial", "bmc_mac", "system_disks"),
     "switches": ("name", "serial", "mgmt_mac", "guid"),
     "pdus": ("name", "serial", "mac"),
 }
 """Columns by kind of device; servers also have one `mac.PORT` or `guid.PORT` per port. Only `name` is needed."""
+_DISK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
 _COPY = "copy it from the label or the delivery list again, or leave the field empty"
 
 
@@ -34,6 +36,8 @@ class ServerFacts:
     macs: dict[str, str] = field(default_factory=dict)
     guids: dict[str, str] = field(default_factory=dict)
     line: int = 0
+    system_disks: tuple[str, ...] = ()
+    """Serial numbers or WWNs of the disks that hold the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,8 @@ class _Reader:
         """Return the value in its one form; None when it is bad or another device has it."""
         if column == "name":
             return cell.text
+        if column == "system_disks":
+            return " ".join(disk for disk in cell.text.split() if self._check_disk(cell, disk, name))
         value: str | None = cell.text
         prefix = column.partition(".")[0]
         if prefix == "guid":
@@ -169,6 +175,20 @@ class _Reader:
             return None
         self.owners[key] = f"{name} ({self.file}:{cell.line}, {column})"
         return value
+
+    def _check_disk(self, cell: _Cell, disk: str, name: str) -> bool:
+        """Return whether a serial number or WWN of a disk has the right form and is of this server alone."""
+        if not _DISK.fullmatch(disk):
+            expected = "serial numbers or WWNs of disks, divided by spaces"
+            self.report("FCT004", cell, f'"{disk}" is not a disk\'s serial number', expected, fix=_COPY)
+            return False
+        key = f"disk {disk}"
+        if key in self.owners:
+            expected = f"one server; {self.owners[key]} has it"
+            self.report("FCT005", cell, f"the disk {disk} is named twice", expected, fix="correct the line that is wrong")
+            return False
+        self.owners[key] = f"{name} ({self.file}:{cell.line}, system_disks)"
+        return True
 
 
 def read_facts(wanted: Facts, folder: Path, shown: str) -> tuple[FactTables, list[Diagnostic]]:
@@ -205,7 +225,12 @@ def read_facts(wanted: Facts, folder: Path, shown: str) -> tuple[FactTables, lis
         for device, row, line in _Reader(kind, file, findings, owners).read_rows(text):
             if kind == "servers":
                 tables.servers[device] = ServerFacts(
-                    row.get("serial"), row.get("bmc_mac"), _ports(row, "mac."), _ports(row, "guid."), line
+                    row.get("serial"),
+                    row.get("bmc_mac"),
+                    _ports(row, "mac."),
+                    _ports(row, "guid."),
+                    line,
+                    tuple(row.get("system_disks", "").split()),
                 )
             elif kind == "switches":
                 tables.switches[device] = SwitchFacts(row.get("serial"), row.get("mgmt_mac"), row.get("guid"), line)

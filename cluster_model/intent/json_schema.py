@@ -10,6 +10,7 @@ from cluster_model.intent.cluster import Cluster
 
 _UNITS = {
     "kw": "kW",
+    "gb": "GB",
     "m": "m",
     "u": "rack units",
     "bytes": "bytes",
@@ -32,6 +33,9 @@ PATTERNS: dict[str, str] = {
     r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$": "a MAC address in lower case, such as 00:00:5e:00:01:01",
     r"^[0-9][0-9A-Za-z.-]*$": 'a release, such as "202605"',
     r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$": "a server group, a server, or a slice such as gpu-001..gpu-064",
+    r"^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}( [^\r\n]*)?$": "a public SSH key in one line, such as ssh-ed25519 AAAAC3N... name",
+    r"^[A-Za-z0-9][A-Za-z0-9_.,:=/@+%*!-]*$": "a kernel argument without spaces or quotes, such as iommu=pt",
+    r"^[a-z]+$": "a code name in lower case, such as noble",
     r"^[A-Za-z][A-Za-z0-9_-]{0,30}$": "a VRF name: letters, digits, hyphens and underscores, beginning with a letter",
 }
 """What each pattern of the model means, in words; a test holds it complete."""

@@ -14,6 +14,7 @@ from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.facts_csv import FactTables, read_facts
 from cluster_model.intent.messages import explain_refusals
+from cluster_model.intent.provisioning_keys import list_key_files, read_keys
 from cluster_model.intent.references import check_references
 from cluster_model.intent.salvage import salvage, touches
 from cluster_model.intent.source import Source
@@ -53,7 +54,7 @@ def load_cluster(path: Path) -> Loaded:
         The intent with its findings; never raises on what a user wrote.
 
     Errors:
-        YML001 to YML010, INT001 to INT019, FCT001 to FCT007.
+        YML001 to YML010, INT001 to INT029, FCT001 to FCT007, PRV001, PRV002.
     """
     file = path / FILE_NAME if path.is_dir() else path
     folder = file.parent
@@ -78,9 +79,11 @@ def load_cluster(path: Path) -> Loaded:
             findings += [source.locate(f) for f in check_references(guess) if not touches(f.where, mended)]
     if cluster is not None:
         findings += [source.locate(finding) for finding in check_references(cluster)]
-        facts, more = read_facts(cluster.facts, folder, "" if str(folder) == "." else str(folder))
-        findings += [source.locate(finding) for finding in more]
-    digest = compute_digest(file, _list_inputs(cluster, folder))
+        shown = "" if str(folder) == "." else str(folder)
+        facts, more = read_facts(cluster.facts, folder, shown)
+        cluster, wrong = read_keys(cluster, folder, shown)
+        findings += [source.locate(finding) for finding in (*more, *wrong)]
+    digest = compute_digest(file, list_inputs(cluster, folder))
     return Loaded(cluster, source, facts, sorted(findings, key=attrgetter("sort_key")), digest, folder)
 
 
@@ -105,11 +108,12 @@ def compute_digest(file: Path, others: list[str]) -> str:
     return total.hexdigest()
 
 
-def _list_inputs(cluster: Cluster | None, folder: Path) -> list[str]:
-    """Return the files besides the intent that the plan depends on: fact files, and the folder's own catalogue."""
+def list_inputs(cluster: Cluster | None, folder: Path) -> list[str]:
+    """Return the files besides the intent that the plan depends on: fact files, SSH keys, and the folder's own catalogue."""
     tables = [] if cluster is None else [cluster.facts.servers, cluster.facts.switches, cluster.facts.pdus]
     own = [path.relative_to(folder).as_posix() for path in (folder / "catalogue").rglob("*") if path.is_file()]
-    return sorted({*own, *(name for name in tables if name is not None)})
+    keys = [] if cluster is None else list_key_files(cluster)
+    return sorted({*own, *keys, *(name for name in tables if name is not None)})
 
 
 def _explain_unreadable(file: Path, error: OSError | ValueError) -> Diagnostic:

@@ -220,6 +220,17 @@ MANUALS: dict[str, Entry] = {
         "Tenants are kept apart on Ethernet by VRFs over VXLAN, on InfiniBand by partition keys.",
         "Set isolation to vrf on RoCE, to pkeys on InfiniBand, or leave it out.",
     ),
+    "PRV001": Entry(
+        "file of SSH keys that cannot be read",
+        "`key_files` lie beside the intent, in UTF-8, one public key per line. Without them nobody could log in.",
+        "Check the name and the encoding, or write the key under `keys`.",
+    ),
+    "PRV002": Entry(
+        "text that is no public SSH key",
+        "A line of authorized_keys without options: type, key, name. A key that was cut off while copying opens no door, and "
+        "that shows up when the server is installed. A private key belongs nowhere near an intent.",
+        "Give the whole content of a .pub file. If it was a private key, replace that key: it has been shown.",
+    ),
     "FCT001": Entry(
         "fact file that cannot be read",
         "The CSV files under facts lie beside the intent, in UTF-8.",
@@ -236,13 +247,14 @@ MANUALS: dict[str, Entry] = {
         "Keep one.",
     ),
     "FCT004": Entry(
-        "MAC address or GUID of the wrong form",
+        "MAC address, GUID or disk of the wrong form",
         "MACs are read as aa:bb:cc:dd:ee:ff, aa-bb-…, aabb.ccdd.eeff or twelve digits, in either case; GUIDs as sixteen "
-        "digits with or without 0x and colons. Zero is none, and the address of one port has an even first byte.",
+        "digits with or without 0x and colons. Zero is none, and the address of one port has an even first byte. Disks are "
+        "named by serial number or WWN, in letters, digits, hyphens, dots, colons and underscores.",
         "Copy it from the label or the delivery list again; spreadsheets turn digits into numbers.",
     ),
     "FCT005": Entry(
-        "MAC address, GUID or serial number used twice",
+        "MAC address, GUID, serial number or disk used twice",
         "These numbers are unique in the world, so one of the two rows was copied. DHCP would serve the wrong host.",
         "Correct the row that is wrong; the finding names the other.",
     ),

@@ -127,7 +127,7 @@ class Facts(Model):
     """CSV files with what the vendor delivers, beside the intent. Columns: docs/facts-csv.md."""
 
     servers: str | None = None
-    """name, serial, bmc_mac, and mac.PORT or guid.PORT columns."""
+    """name, serial, bmc_mac, system_disks, and mac.PORT or guid.PORT columns."""
     switches: str | None = None
     """name, serial, mgmt_mac, guid."""
     pdus: str | None = None

@@ -9,6 +9,7 @@ from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.business import BusinessNetwork
 from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.networks import Fabric
+from cluster_model.intent.provisioning_references import check_provisioning
 from cluster_model.intent.refusals import check_group, check_ids, refuse, suggest
 from cluster_model.intent.servers import Role, ServerGroup
 from cluster_model.intent.site import RackGroup, Racks
@@ -30,6 +31,7 @@ def check_references(cluster: Cluster) -> list[Diagnostic]:
         *_check_networks(cluster),
         *_check_policies(cluster),
         *check_tenants(cluster),
+        *check_provisioning(cluster),
     ]
 
 

@@ -25,6 +25,9 @@ _STAND_INS = {
     r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$": "02:00:00:00:00:01",
     r"^[0-9][0-9A-Za-z.-]*$": "0",
     r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$": "stand-in",
+    r"^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}( [^\r\n]*)?$": "ssh-ed25519 AAAA",
+    r"^[A-Za-z0-9][A-Za-z0-9_.,:=/@+%*!-]*$": "stand-in",
+    r"^[a-z]+$": "standin",
     r"^[A-Za-z][A-Za-z0-9_-]{0,30}$": "stand-in",
 }
 _FORMATS = {"ipv4-network": "192.0.2.0/24", "ipv4": "192.0.2.1"}  # documentation range, RFC 5737

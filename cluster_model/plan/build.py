@@ -25,6 +25,7 @@ from cluster_model.plan.model import BomLine, Network, NvmeTarget, Plan, RackPow
 from cluster_model.plan.oob import Blocks, OobWirer, plan_blocks, shape_oob
 from cluster_model.plan.placement import Floor, place_servers, plan_racks
 from cluster_model.plan.power import Load, plan_power
+from cluster_model.plan.provisioning import plan_provisioning
 from cluster_model.plan.summary import summarise_network
 from cluster_model.plan.tenancy import Tenancy, plan_tenancy
 
@@ -246,6 +247,7 @@ def _assemble(
         border_peers=tenancy.border_peers,
         meetings=tenancy.meetings,
         partitions=tenancy.partitions,
+        provisioning=plan_provisioning(ctx, bench, servers, switches, shapes[-1].hosts_per_leaf),
     )
 
 

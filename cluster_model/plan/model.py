@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cluster_model.plan.overlay import BorderPeer, Meeting, Overlay, Partition, ServerBond, Tenant
+from cluster_model.plan.provisioning_model import Provisioning
 
 Use = Literal["host", "fabric", "peer_link"]
 Tier = Literal["leaf", "border", "spine", "core"]
@@ -439,6 +440,7 @@ class Plan:
     border_peers: tuple[BorderPeer, ...] = ()
     meetings: tuple[Meeting, ...] = ()
     partitions: tuple[Partition, ...] = ()
+    provisioning: Provisioning = field(default_factory=Provisioning)
     _index: dict[str, dict[str, object]] = field(default_factory=dict, repr=False, compare=False)
 
     def network(self, name: str) -> Network | None:

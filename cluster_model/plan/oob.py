@@ -18,6 +18,7 @@ from cluster_model.plan.links import Link
 from cluster_model.plan.model import Management, ServerPort, SwitchPort, Tier, Vlan
 from cluster_model.plan.placement import Floor, reserve_tops
 from cluster_model.plan.ports import Seat, count_ports, speeds_of
+from cluster_model.plan.provisioning import choose_boot_servers, find_boot_port
 from cluster_model.plan.upstream import lead_out
 from cluster_model.plan.wiring import Wirer
 
@@ -321,7 +322,7 @@ class OobWirer(Wirer):
         intent, cut = self.ctx.cluster.networks.oob, self.shape.cut
         if cut is None:
             return
-        relays = tuple(map(str, intent.dhcp_servers)) or self._control_addresses()
+        relays = tuple(map(str, intent.dhcp_servers)) or self._boot_addresses()
         ids = self._vlan_ids()
         for unit in range(len(self.blocks.racks)):
             leaf = self.wired.leafs[0, unit, 0]
@@ -333,11 +334,10 @@ class OobWirer(Wirer):
                 leaf.originates.append(whole)
             leaf.vlans = tuple(made)
 
-    def _control_addresses(self) -> tuple[str, ...]:
-        """Return the provisioning addresses of the first four control servers, one of each."""
-        control = [s for servers in self.bench.servers.values() for s in servers if s.role == "control" and s.built]
-        ports = (next((port for port in s.ports if port.network == "oob" and port.address), None) for s in control)
-        return tuple(port.address.partition("/")[0] for port in ports if port is not None)[:4]
+    def _boot_addresses(self) -> tuple[str, ...]:
+        """Return the provisioning addresses of the servers that answer DHCP, one of each."""
+        ports = (find_boot_port(server.ports) for server in choose_boot_servers(self.ctx.cluster, self.bench))
+        return tuple(port.address.partition("/")[0] for port in ports if port is not None)
 
 
 def _setter(draft: ServerDraft | SwitchDraft | PduDraft, name: str) -> Callable[[Management], None]:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Plan
+from cluster_model.render.boot import render_boot
 from cluster_model.render.cabling import render_cabling
 from cluster_model.render.diagram import render_diagrams
+from cluster_model.render.dns import render_dns
 from cluster_model.render.inventory import render_inventory
 from cluster_model.render.manifest import MANIFEST, build_manifest, family_of
 from cluster_model.render.page import render_page
@@ -59,6 +61,14 @@ def _render_fabric_manager(material: Material) -> Iterator[tuple[str, bytes]]:
     yield from render_subnets(material.plan)
 
 
+def _render_boot(material: Material) -> Iterator[tuple[str, bytes]]:
+    yield from render_boot(material.plan)
+
+
+def _render_dns(material: Material) -> Iterator[tuple[str, bytes]]:
+    yield from render_dns(material.plan)
+
+
 def _render_diagrams(material: Material) -> Iterator[tuple[str, bytes]]:
     yield from render_diagrams(material.plan)
 
@@ -73,6 +83,8 @@ FAMILIES: dict[str, Callable[[Material], Iterator[tuple[str, bytes]]]] = {
     "switches": _render_switches,
     "cabling": _render_cabling,
     "fabric-manager": _render_fabric_manager,
+    "boot": _render_boot,
+    "dns": _render_dns,
     "diagrams": _render_diagrams,
     "page": _render_page,
 }

@@ -12,6 +12,8 @@ from rows_fabric import FIRES as FABRIC_FIRES
 from rows_fabric import SILENT as FABRIC_SILENT
 from rows_power import FIRES as POWER_FIRES
 from rows_power import SILENT as POWER_SILENT
+from rows_provisioning import FIRES as PROVISIONING_FIRES
+from rows_provisioning import SILENT as PROVISIONING_SILENT
 from rows_tenants import FIRES as TENANT_FIRES
 from rows_tenants import SILENT as TENANT_SILENT
 from small_plan import chain, make_catalogue, networks, small_design
@@ -32,8 +34,8 @@ def _join(*tables):
     return joined
 
 
-FIRES = _join(FABRIC_FIRES, POWER_FIRES, DATA_FIRES, TENANT_FIRES)
-SILENT = _join(FABRIC_SILENT, POWER_SILENT, DATA_SILENT, TENANT_SILENT)
+FIRES = _join(FABRIC_FIRES, POWER_FIRES, DATA_FIRES, TENANT_FIRES, PROVISIONING_FIRES)
+SILENT = _join(FABRIC_SILENT, POWER_SILENT, DATA_SILENT, TENANT_SILENT, PROVISIONING_SILENT)
 CHECKED = [id_ for id_, rule in RULES.items() if rule.stage == "checks"]
 INFORMS = {"GRW002"}  # says something of every plan
 
