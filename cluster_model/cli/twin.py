@@ -44,6 +44,12 @@ def tree_options(wrapped: Command) -> Command:
             "--hosts", type=click.IntRange(1), default=4, show_default=True, help="Hosts that each unit has at least in a sample."
         ),
         click.option("--leafs", type=click.IntRange(0), default=2, show_default=True, help="Leafs of other units in a sample."),
+        click.option(
+            "--spines",
+            type=click.IntRange(0),
+            default=0,
+            help="Spines and cores of each plane and pod in a sample; by default as many as this machine has room for.",
+        ),
         click.option("--full", is_flag=True, help="Boot large networks whole, not a sample."),
         click.option("--network", "networks", multiple=True, metavar="NAME", help="Boot only this network (may be repeated)."),
         click.option(
@@ -67,6 +73,7 @@ def test(
     full: bool,
     leafs: int,
     hosts: int,
+    spines: int,
     faults: bool,
     mistakes: bool,
     reports: Path | None,
@@ -76,10 +83,11 @@ def test(
     Renders the cluster into a temporary tree, or takes the one that --tree names; CLUSTER may be a rendered tree itself.
     Exits with 1 where a trial failed, with 3 where this machine lacks what it needs.
     """
+    from cluster_model.twin.machine import count_room
     from cluster_model.twin.run import Listener, Options, Run
     from cluster_model.twin.scope import Sampling
 
-    options = Options(Sampling(leafs=leafs, hosts=hosts, full=full), networks, faults, mistakes)
+    options = Options(Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full), networks, faults, mistakes)
     with open_tree_of(cluster, folder) as tree:
         _check(tree, options)
         printer = Printer()
@@ -220,15 +228,16 @@ def _ending_on_signals() -> Iterator[None]:
 @command.command()
 @cluster_argument
 @tree_options
-def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool, leafs: int, hosts: int) -> None:
+def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool, leafs: int, hosts: int, spines: int) -> None:
     """Boot a cluster's fabric and leave it up, to explore with `twin exec`, until `twin down`."""
     from cluster_model.twin.keeper import find_state, start_keeper
+    from cluster_model.twin.machine import count_room
     from cluster_model.twin.run import Listener, Options, Run
     from cluster_model.twin.scope import Sampling
 
     if find_state(cluster) is not None:
         raise click.UsageError(f"the twin of {cluster} is up already; gpuyard twin down {cluster} ends it")
-    options = Options(Sampling(leafs=leafs, hosts=hosts, full=full), networks)
+    options = Options(Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full), networks)
     with open_tree_of(cluster, folder) as tree:
         _check(tree, options)
         printer = Printer()
@@ -319,19 +328,22 @@ def _find_up(cluster: Path) -> Any:
 @click.argument("target", type=click.Path(path_type=Path))
 @tree_options
 def export(
-    cluster: Path, target: Path, folder: Path | None, networks: tuple[str, ...], full: bool, leafs: int, hosts: int
+    cluster: Path, target: Path, folder: Path | None, networks: tuple[str, ...], full: bool, leafs: int, hosts: int, spines: int
 ) -> None:
     """Write a containerlab topology and what its containers read into the folder TARGET, for those who have images."""
     from cluster_model.twin.containerlab import export_containerlab
-    from cluster_model.twin.machine import NEEDS
+    from cluster_model.twin.machine import NEEDS, count_room
     from cluster_model.twin.scope import Sampling, choose_scope
 
     with open_tree_of(cluster, folder) as tree:
-        scope = choose_scope(tree, NEEDS, Sampling(leafs=leafs, hosts=hosts, full=full), networks)
+        sampling = Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full)
+        scope = choose_scope(tree, NEEDS, sampling, networks)
         for path, text in export_containerlab(tree, scope):
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             (target / path).write_text(text, "utf-8")
         for network, why in scope.left_out.items():
             click.echo(f"left out: {network}: {why}", err=True)
+        for network in scope.subnets:
+            click.echo(f"left out: {network}: InfiniBand, which containerlab has not", err=True)
     click.echo(f"{len(scope.switches)} switches, {len(scope.servers)} hosts, {len(scope.links)} links.")
     click.echo(f"Start: containerlab deploy -t {target / tree.plan.name}.clab.yml")

@@ -3,7 +3,8 @@
 EOS switches become cEOS with their rendered startup-config. All others run FRR from the frr.conf that the twin boots, with the
 addresses of their rendered interfaces; a container of SONiC or Cumulus itself is not made of it.
 Sources: containerlab.dev, "Topology definition" and "Arista cEOS" (read 2026-11): nodes with kind, image, binds, exec and
-startup-config; a cEOS port Ethernet1/1 is the endpoint eth1_1.
+startup-config; a cEOS port Ethernet1/1 is the endpoint eth1_1. Its source (2026-08): schemas/clab.schema.json;
+nodes/ceos/ceos.go (ports' names, the startup-config as a template); nodes/linux/linux.go and links/link.go (ports' names).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import yaml
 from cluster_model.twin.fabric import NO_NEXTHOP_OBJECTS
 from cluster_model.twin.lines import list_host_lines, list_site_lines, list_switch_lines
 from cluster_model.twin.scope import SITE, Scope
-from cluster_model.twin.tree import Tree, name_device
+from cluster_model.twin.tree import Tree, fill_secrets, name_device
 
 FRR_IMAGE = "quay.io/frrouting/frr:8.5.4"
 HOST_IMAGE = "alpine:3"
@@ -34,7 +35,8 @@ def export_containerlab(tree: Tree, scope: Scope) -> Iterator[tuple[str, str]]:
         startup = tree.folder / "switches" / switch.name / "startup.cfg"
         if switch.nos == "eos" and startup.is_file():
             ceos.add(switch.name)
-            yield f"{switch.name}/startup.cfg", startup.read_text("utf-8")
+            # containerlab reads it as a Go template, in which the name of a secret is an error: the fixed dummy stands there.
+            yield f"{switch.name}/startup.cfg", fill_secrets(startup.read_text("utf-8"))
             nodes[switch.name] = {"kind": "arista_ceos", "image": CEOS_IMAGE, "startup-config": f"{switch.name}/startup.cfg"}
             continue
         plugged = {name_device(port) for link in scope.links for owner, port in link.ends if owner == switch.name}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from cluster_model.twin.infiniband.simulator import list_missing
@@ -43,6 +44,20 @@ def list_obstacles(*, ethernet: bool = True, infiniband: bool = False) -> list[s
     if absent:
         found.append(f"programs are missing: apt install {' '.join(sorted(absent))}")
     return found
+
+
+def count_room() -> int:
+    """Return how many switches of a network this machine has room for.
+
+    A switch takes 28 MiB and a start of a third of a second on two cores; 64 of them converge there in seven seconds, 128 in
+    twenty-four. Measured with FRR 8.4 and BFD at 1 s. Half of the free memory is left alone.
+    """
+    cores = len(os.sched_getaffinity(0))
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
+        free_kib = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+        return max(4, min(32 * cores, free_kib // 2 // (28 << 10)))
+    return 32 * cores
 
 
 def list_lacks() -> frozenset[str]:

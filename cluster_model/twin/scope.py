@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -35,11 +35,22 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How much to boot where a network has more than `whole_up_to` switches: `leafs` of each other unit, `hosts` per unit."""
+    """How much to boot where a network has more than `whole_up_to` switches.
+
+    Args:
+        whole_up_to: larger networks are sampled.
+        leafs: how many leafs are taken beside the first unit's.
+        hosts: how many hosts each unit has at least.
+        spines: spines and cores of each plane and pod; 0: as many as there are, or as there is room for.
+        room: how many switches of a network this machine has room for.
+        full: nothing is sampled.
+    """
 
     whole_up_to: int = 20
     leafs: int = 2
     hosts: int = 4
+    spines: int = 0
+    room: int = 64
     full: bool = False
 
 
@@ -102,7 +113,7 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
             left_out[network.name] = f"needs {', '.join(sorted(missing))}, which is not to be had here"
             continue
         if len(chosen) < len(members):
-            sampled[network.name] = _describe(chosen, members)
+            sampled[network.name] = _describe(chosen, members, sampling)
         switches.update((switch.name, switch) for switch in chosen)
     servers = _choose_servers(tree, switches, set(sampled), sampling)
     links, unplugged = _plug(plan.cables, switches, servers)
@@ -114,25 +125,58 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
 
 
 def _sample(members: list[Switch], sampling: Sampling) -> list[Switch]:
-    """Take the first unit whole, some leafs of the other units, and all spines and cores that they need."""
+    """Take the first unit whole, some leafs of the other units, and of the spines and cores above them as many as asked or fit.
+
+    Spines and cores are taken in equal numbers from every plane and pod, two at least, so that there are equal paths to try.
+    """
     first = min((switch.unit for switch in members if switch.unit), default=0)
-    others = 0
-    chosen = []
-    for switch in members:
-        if switch.is_edge and switch.unit != first:
-            others += 1
-            if others > sampling.leafs:
-                continue
-        chosen.append(switch)
-    return chosen
+    edges = [switch for switch in members if switch.is_edge]
+    others = [switch for switch in edges if switch.unit != first][: sampling.leafs]
+    leafs = [switch for switch in edges if switch.unit == first or switch in others]
+    sizes = Counter(_group(switch) for switch in members if not switch.is_edge)
+    most = max(sizes.values(), default=0)
+    for count in [sampling.spines] if sampling.spines else range(most, 1, -1):
+        chosen = _choose_above(members, leafs, count)
+        if len(chosen) <= sampling.room:
+            break
+    return chosen if most else leafs
 
 
-def _describe(chosen: list[Switch], members: list[Switch]) -> str:
+def _group(switch: Switch) -> tuple[str, int, int]:
+    return switch.role, switch.plane, switch.pod
+
+
+def _choose_above(members: list[Switch], leafs: list[Switch], count: int) -> list[Switch]:
+    """Return leafs with the first `count` switches of each plane and pod above them that something booted is cabled to."""
+    names = {switch.name for switch in leafs}
+    for role in ("spine", "core"):
+        taken = Counter[tuple[str, int, int]]()
+        for switch in members:
+            cabled = any(port.peer in names for port in switch.ports)
+            if switch.role == role and cabled and taken[_group(switch)] < count:
+                taken[_group(switch)] += 1
+                names.add(switch.name)
+    return [switch for switch in members if switch.name in names]
+
+
+def _describe(chosen: list[Switch], members: list[Switch], sampling: Sampling) -> str:
     def count(role: str) -> str:
-        some, every = (sum(switch.role == role for switch in part) for part in (chosen, members))
-        return f"{some} of {every} {role}s" if every else ""
+        some, every = ([switch for switch in part if switch.role == role] for part in (chosen, members))
+        if not every:
+            return ""
+        return f"{len(some)} of {len(every)} {role}s{_name_sample(some, every) if len(some) < len(every) else ''}"
 
-    return ", ".join(text for role in ("leaf", "border", "spine", "core") if (text := count(role)))
+    words = ", ".join(text for role in ("leaf", "border", "spine", "core") if (text := count(role)))
+    return f"{words}, {sampling.hosts} hosts or more per unit"
+
+
+def _name_sample(some: list[Switch], every: list[Switch]) -> str:
+    """Return which were taken: whole units by number, others by name."""
+    sizes, taken = (Counter(switch.unit for switch in part) for part in (every, some))
+    whole = [unit for unit in taken if unit and taken[unit] == sizes[unit]]
+    words = [f"unit {unit}" for unit in whole] + [switch.name for switch in some if switch.unit not in whole]
+    shown = words if len(words) <= 6 else [*words[:3], f"{len(words) - 4} more", words[-1]]
+    return f" ({', '.join(shown)})"
 
 
 def _choose_servers(tree: Tree, switches: dict[str, Switch], sampled: set[str], sampling: Sampling) -> dict[str, Server]:

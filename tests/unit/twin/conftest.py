@@ -9,7 +9,20 @@ from cluster_model.twin.machine import NEEDS
 from cluster_model.twin.scope import Sampling, choose_scope
 from cluster_model.twin.tree import open_tree
 
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(Path(__file__).parents[1] / "render_switch"))
+
+
+def _render(cluster):
+    from cluster_model.catalogue.load import load_catalogue
+    from cluster_model.intent.load import load_cluster
+    from cluster_model.plan.build import build_plan
+    from cluster_model.render.tree import render_tree
+
+    loaded, catalogue = load_cluster(cluster), load_catalogue()[0]
+    plan, findings = build_plan(loaded.cluster, catalogue, loaded.facts, loaded.digest)
+    assert plan is not None, findings
+    return render_tree(plan, catalogue, {"plan", "switches"})
 
 
 @pytest.fixture(scope="session")
@@ -24,10 +37,14 @@ def trees(tmp_path_factory):
     def get(name):
         if name not in made:
             folder = tmp_path_factory.mktemp(name)
-            (folder / "plan.json").write_bytes(render_plan_json(factory.plan(name)))
-            for path, text in factory.files(name).items():
+            if name == "two-planes":
+                files = _render(ROOT / "tests/system/two-planes")
+            else:
+                texts = {path: text.encode() for path, text in factory.files(name).items()}
+                files = {"plan.json": render_plan_json(factory.plan(name)), **texts}
+            for path, content in files.items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / path).write_text(text)
+                (folder / path).write_bytes(content)
             made[name] = open_tree(folder, factory.catalogue())
         return made[name]
 

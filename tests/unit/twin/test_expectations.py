@@ -162,7 +162,8 @@ def test_what_must_not_be_reached_is_in_another_network(scopes):
 
 def test_a_sample_is_a_unit_and_some_leafs(scopes):
     scope = scopes("superpod-roce", leafs=2, hosts=4)
-    assert scope.sampled["compute"] == "10 of 32 leafs, 8 of 8 spines"
+    words = "10 of 32 leafs (unit 1, compute-leaf-u02-01, compute-leaf-u02-02), 8 of 8 spines, 4 hosts or more per unit"
+    assert scope.sampled["compute"] == words
     leafs = [switch for switch in scope.members("compute") if switch.is_edge]
     assert Counter(leaf.unit for leaf in leafs) == {1: 8, 2: 2}
     assert len(scope.members("compute")) == 18
@@ -174,6 +175,28 @@ def test_a_sample_is_a_unit_and_some_leafs(scopes):
     devices = {*scope.switches, *scope.servers, SITE}
     assert all(link.a in devices and link.b in devices for link in scope.links)
     assert scopes("superpod-roce", full=True).sampled == {}
+
+
+def test_spines_are_sampled_when_asked_or_when_there_is_no_room(scopes):
+    asked = scopes("superpod-roce", spines=2)
+    assert "2 of 8 spines (compute-spine-01, compute-spine-02)" in asked.sampled["compute"]
+    tight = scopes("superpod-roce", room=14)
+    spines = [switch.name for switch in tight.members("compute") if not switch.is_edge]
+    assert spines == [f"compute-spine-0{number}" for number in (1, 2, 3, 4)]
+    least = scopes("superpod-roce", room=1)
+    assert sum(not switch.is_edge for switch in least.members("compute")) == 2
+    for scope in (asked, tight, least):
+        assert all(link.a in {*scope.switches, *scope.servers} for link in scope.links)
+        assert all(link.b in {*scope.switches, SITE} for link in scope.links)
+
+
+def test_spines_are_taken_from_every_plane_and_pod_with_the_cores_above_them(scopes):
+    scope = scopes("two-planes", whole_up_to=2, spines=1)
+    above = [switch for switch in scope.switches.values() if not switch.is_edge]
+    counted = Counter((s.network, s.role, s.plane, s.pod) for s in above)
+    assert set(counted.values()) == {1}
+    assert {plane for network, _, plane, _ in counted if network == "compute"} == {1, 2}
+    assert all(any(port.peer in scope.switches for port in switch.ports) for switch in above)
 
 
 def test_what_the_kernel_lacks_is_left_out_by_name(scopes):
