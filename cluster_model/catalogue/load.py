@@ -211,7 +211,7 @@ def _read_device(path: Path, found: list[Diagnostic], has: Callable[[str, str], 
 
 
 def _read_media(paths: tuple[Path, ...], found: list[Diagnostic]) -> Media:
-    merged: dict[str, Any] = {"lengths_m": [], "transceivers": {}, "cables": {}}
+    merged: dict[str, Any] = {"lengths_m": [], "transceivers": {}, "cables": {}, "fec": []}
     for path in paths:
         document = read_document(path)
         if isinstance(document, Diagnostic):
@@ -222,5 +222,6 @@ def _read_media(paths: tuple[Path, ...], found: list[Diagnostic]) -> Media:
         if media is not None:
             for key in ("transceivers", "cables"):
                 merged[key].update(getattr(media, key))
+            merged["fec"] += media.fec
             merged["lengths_m"] = media.lengths_m or merged["lengths_m"]
     return Media.model_construct(**merged)

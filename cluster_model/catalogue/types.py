@@ -251,6 +251,11 @@ class Nic(Sourced):
     technology: Annotated[list[Technology], Field(min_length=1)]
 
 
+Fec = Literal["none", "fc", "rs-528", "rs-544"]
+"""Forward error correction: BASE-R (Fire code, IEEE 802.3 clause 74), or Reed-Solomon with codewords of 528 symbols (clause 91, NRZ
+lanes) or 544 (PAM4 lanes)."""
+
+
 class Transceiver(Sourced):
     """An optical module: fills one cage, offers `modes`, and meets the same `standard` at the far end."""
 
@@ -286,6 +291,14 @@ class CableType(Sourced):
     technology: Annotated[list[Technology], Field(min_length=1)]
 
 
+class MediumFec(Sourced):
+    """Forward error correction that links over some media need; both ends must run the same."""
+
+    media: Annotated[list[str], Field(min_length=1)]
+    """Standards of transceivers, and names of cables."""
+    fec: Fec
+
+
 class Media(Strict):
     """All that joins two cages."""
 
@@ -295,6 +308,12 @@ class Media(Strict):
     """Where the lengths come from."""
     transceivers: dict[str, Transceiver]
     cables: dict[str, CableType]
+    fec: list[MediumFec] = Field(default_factory=list)
+    """Of rows that name the same medium, the last one holds."""
+
+    def fec_of(self, medium: str) -> str:
+        """Return what a medium needs; empty where the catalogue does not say."""
+        return next((row.fec for row in reversed(self.fec) if medium in row.media), "")
 
 
 class Features(Strict):

@@ -113,4 +113,5 @@ def _cable(network: str, link: Link, choice: Choice, cabler: Cabler) -> Cable:
         a_optic=choice.a_optic,
         b_optic=choice.b_optic,
         assembly=assembly,
+        fec=choice.fec,
     )

@@ -33,6 +33,7 @@ class Choice:
     b_optic: str
     a_w: float
     b_w: float
+    fec: str = ""
 
 
 class Cabler:
@@ -111,7 +112,7 @@ class Cabler:
         if not found:
             return None
         _, watts, _, name = min(found)
-        return Choice(name, length_m, "", "", watts, watts)
+        return Choice(name, length_m, "", "", watts, watts, self._fec(technology, name))
 
     def _optical(self, technology: Technology, a: End, b: End, length_m: float, kin: frozenset[End]) -> Choice | None:
         """Return the optics for `a` and `b`: of the far transceivers that meet all `kin`, that of the least reach and power."""
@@ -125,7 +126,11 @@ class Cabler:
             return None
         _, b_name, a_name = min(found)
         left, right = self._media.transceivers[a_name], self._media.transceivers[b_name]
-        return Choice(left.standard, length_m, a_name, b_name, left.power_w, right.power_w)
+        fec = self._fec(technology, left.standard)
+        return Choice(left.standard, length_m, a_name, b_name, left.power_w, right.power_w, fec)
+
+    def _fec(self, technology: Technology, medium: str) -> str:
+        return self._media.fec_of(medium) if technology == "ethernet" else ""
 
     def _fitting(self, technology: Technology, end: End) -> list[str]:
         return [

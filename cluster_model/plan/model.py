@@ -245,7 +245,8 @@ class Cable:
 
     `a_optic` and `b_optic` name the transceivers (empty for attached cables); a transceiver fills a cage, so it may serve
     several cables. `assembly` is the first end of the assembly that the cable is part of: a splitter or a twin cable has one
-    assembly and several cables.
+    assembly and several cables. `fec` is what its medium needs at both ends (`none`, `fc`, `rs-528`, `rs-544`); empty: nothing is
+    planned.
     """
 
     network: str
@@ -260,6 +261,7 @@ class Cable:
     a_optic: str
     b_optic: str
     assembly: str
+    fec: str = ""
 
     @property
     def label(self) -> str:

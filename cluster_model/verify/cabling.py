@@ -14,8 +14,8 @@ from cluster_model.verify.places import Job, Places, word_end
 from cluster_model.verify.resolve import Directory, End, make_directory
 from cluster_model.verify.wiring import judge_chain
 
-PAM4_GBPS = 200
-"""From this speed on, lanes are PAM4 and the link needs Reed-Solomon FEC (IEEE 802.3-2022, clauses 119 to 138)."""
+FEC = {"none": ("off", 0), "fc": ("baser", 1), "rs": ("rs", 2)}
+"""Planned error correction without its codeword, which devices do not tell: as devices call it, and its rank."""
 SHOWN = 3
 """Links that a finding about many of them names."""
 
@@ -254,18 +254,27 @@ class _Comparison:
                     fix=f"compare transceivers and breakout at {self.places.word(end)} and {self.places.word(self.partner(end))}",
                 )
             )  # fmt: skip
-        fecs = {end: port.fec for end, port in known if port.fec}
-        wrong = [end for end, fec in fecs.items() if cable.speed_gbps >= PAM4_GBPS and fec != "rs"]
-        if wrong or len(set(fecs.values())) > 1:
-            end = wrong[0] if wrong else (cable.b, cable.b_port)
-            self.jobs.append(
-                self.places.job(
-                    "VER011", "FEC", [cable], end, f"{cable.label} runs with {' and '.join(sorted(set(fecs.values())))} FEC",
-                    severity="warning", expected="rs" if cable.speed_gbps >= PAM4_GBPS else "the same at both ends",
-                    actual=", ".join(f"{fec} at {word_end(end)}" for end, fec in fecs.items()),
-                    fix=f"set FEC rs on {word_end((cable.a, cable.a_port))} and {word_end((cable.b, cable.b_port))}",
-                )
-            )  # fmt: skip
+        self._judge_fec(cable, {end: port.fec for end, port in known if port.fec})
+
+    def _judge_fec(self, cable: Cable, fecs: dict[End, str]) -> None:
+        """Judge what the ends run against the plan; where nothing is planned, against each other. Less than planned is an error."""
+        planned, rank = FEC.get(cable.fec.partition("-")[0], ("", 0))
+        ranks = dict(FEC.values())
+        wrong = [end for end, fec in fecs.items() if fec != planned] if planned else []
+        if not wrong and len(set(fecs.values())) < 2:
+            return
+        end = wrong[0] if wrong else (cable.b, cable.b_port)
+        is_below = any(ranks[fecs[end]] < rank for end in wrong)
+        both = f"{word_end((cable.a, cable.a_port))} and {word_end((cable.b, cable.b_port))}"
+        self.jobs.append(
+            self.places.job(
+                "VER011", "FEC", [cable], end, f"{cable.label} runs with {' and '.join(sorted(set(fecs.values())))} FEC",
+                severity="error" if is_below else "warning",
+                expected=f"{planned} ({cable.fec}, for {cable.medium})" if planned else "the same at both ends",
+                actual=", ".join(f"{fec} at {word_end(end)}" for end, fec in fecs.items()),
+                fix=f"set FEC {planned} on {both}" if planned else f"set the same FEC on {both}",
+            )
+        )  # fmt: skip
 
     def _report_unproven(self) -> None:
         silent = [cable for cable in self.cables if self.states[cable.label] == "unproven"]

@@ -62,10 +62,11 @@ MANUALS: dict[str, Entry] = {
         "Compare the transceivers with the cable list, and the port's breakout mode with its configuration.",
     ),
     "VER011": Entry(
-        "FEC other than it must be",
-        "Both ends of a link use the same forward error correction. Lanes of 50 Gb/s and more (PAM4: 200G, 400G and 800G ports)"
-        " need Reed-Solomon FEC (IEEE 802.3, clauses 91, 119 and 161).",
-        "Set FEC rs on both ends, or leave it to the transceiver on both.",
+        "FEC other than planned",
+        "Both ends of a link run the same forward error correction, and its medium says which: lanes of 50 Gb/s and more (PAM4) have "
+        "no link without Reed-Solomon, 100GBASE-SR4 and -CR4 need it too, 100GBASE-LR4 has none. Less than planned is an error, "
+        "since such a link drops frames or does not come up after the next restart; more is a warning.",
+        "Set the planned FEC on both ends, or correct what the medium needs in your own catalogue's media.yaml (`fec`).",
     ),
     "VER012": Entry(
         "ends that contradict each other",

@@ -1,7 +1,8 @@
 """Answers of Arista EOS, all JSON (`| json`).
 
 Sources: test data of napalm-automation/napalm (LLDP detail, interfaces) and aristanetworks/anta (BGP summary, routes); the
-watchdog's counters are from third-party code alone. FEC is not read: no text with the form of its JSON was found.
+watchdog's counters are from third-party code alone, and so is FEC (`interfacePhyStatuses`, `phyStatuses`, `fec`,
+`encoding`), whose code was held against a recorded answer. PFC priorities and frames are not read: no text with the form of their JSON was found.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from cluster_model.verify.observed import Neighbour, ObservedPfc, ObservedPort, 
 from cluster_model.verify.parse_linux import AnswerError, make_neighbour, parse_json
 
 _PHYSICAL = re.compile(r"^(Ethernet|Management)\d")
+_FEC_NAMES = {"reedSolomon": "rs", "fireCode": "baser", "disabled": "off"}
 _BPS = 1_000_000_000
 
 
@@ -38,6 +40,16 @@ def parse_interfaces(text: str) -> dict[str, ObservedPort]:
             mac=normalize_mac(row.get("physicalAddress", "")),
         )
     return ports
+
+
+def parse_fec(text: str) -> dict[str, str]:
+    """Return the FEC that runs on each port, from `show interfaces phy detail | json`; a port that does not tell is left out."""
+    found = {}
+    for name, row in _get(parse_json(text), "interfacePhyStatuses").items():
+        told = [str(status["fec"].get("encoding", "")) for status in row.get("phyStatuses") or [] if status.get("fec")]
+        if told and (fec := _FEC_NAMES.get(told[0], "")):
+            found[name] = fec
+    return found
 
 
 def parse_lldp(text: str) -> dict[str, tuple[Neighbour, ...]]:

@@ -141,21 +141,24 @@ def _read_linux(name: str, system: str, notes: _Notes, wish: Wish) -> ObservedDe
 
 
 def _read_eos(name: str, notes: _Notes, wish: Wish) -> ObservedDevice:
-    hostname, interfaces, lldp, macs, arp = notes.ask(
+    hostname, interfaces, phy, lldp, macs, arp = notes.ask(
         [
             "show hostname | json",
             "show interfaces | json",
+            "show interfaces phy detail | json",
             "show lldp neighbors detail | json",
             "show mac address-table | json",
             "show ip arp vrf all | json",
         ]
     )
     own = notes.parse("hostname", lambda text: str(parse_linux.parse_json(text).get("hostname", "")), "", hostname)
+    fecs = notes.parse("FEC", parse_eos.parse_fec, {}, phy)
     ports = notes.parse("show interfaces", parse_eos.parse_interfaces, {}, interfaces)
     ports = parse_linux.merge(
         ports,
         neighbours=notes.parse("show lldp neighbors", parse_eos.parse_lldp, {}, lldp),
         learned=notes.parse("forwarding table", parse_eos.parse_forwarding, {}, macs, arp),
+        fec={port: fec for port, fec in fecs.items() if port in ports and ports[port].carrier},
     )
     device = ObservedDevice(name, hostname=own, ports=ports)
     if not wish.fabric:

@@ -80,6 +80,16 @@ class Scene:
         return lengths
 
     @cached_property
+    def cable_fecs(self) -> dict[str, dict[str, str]]:
+        """Error correction that each cable needs, by device and port; cables without a planned one have no entry."""
+        fecs: dict[str, dict[str, str]] = {}
+        for cable in self.plan.cables:
+            if cable.fec:
+                fecs.setdefault(cable.a, {})[cable.a_port] = cable.fec
+                fecs.setdefault(cable.b, {})[cable.b_port] = cable.fec
+        return fecs
+
+    @cached_property
     def _tunnels(self) -> dict[tuple[str, int, str], tuple[str, ...]]:
         """Tunnel addresses of the other leafs in (network, unit), beside each leaf's own."""
         units: dict[tuple[str, int], list[str]] = {}

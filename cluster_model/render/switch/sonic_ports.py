@@ -18,8 +18,8 @@ DEVICE_TYPES = {"leaf": "ToRRouter", "border": "ToRRouter", "spine": "LeafRouter
 _NRZ_LANE_GBPS = 25
 """Fastest lane that still speaks NRZ; above it the lane is PAM4, and PAM4 has no link without RS-FEC (IEEE 802.3)."""
 _FEC_GBPS = 100
-"""Port speed from which NRZ lanes have RS-FEC too: 100GBASE-CR4 and -SR4 demand it (IEEE 802.3, clauses 92 and 95), SONiC's own
-minigraph.py sets it, and where the field is left out SAI's default is none. Below that speed the cable decides."""
+"""Port speed from which NRZ lanes without a planned cable have RS-FEC too: 100GBASE-CR4 and -SR4 demand it (IEEE 802.3, clauses 92
+and 95), SONiC's own minigraph.py sets it, and where the field is left out SAI's default is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +64,24 @@ def _alias(support: SonicSupport, mode: CageMode, sub: int) -> str:
     return support.alias.format(cage=mode.cage, sub=sub + 1, letter=letter)
 
 
-def plug_ports(switch: Switch, slots: tuple[CageSlot, ...], vrfs: Mapping[str, str], outside_mtu_bytes: int) -> Config:
+def plug_ports(
+    switch: Switch, slots: tuple[CageSlot, ...], vrfs: Mapping[str, str], fecs: Mapping[str, str], outside_mtu_bytes: int
+) -> Config:
     """Return PORT, BREAKOUT_CFG and INTERFACE: what is plugged in is up and described, the rest is down.
 
     Args:
         switch: the switch.
         slots: its ports.
         vrfs: the VRF of each routed port that lies in one, by port name.
+        fecs: the error correction that each cable needs, by port name; a port without an entry keeps that of its speed.
         outside_mtu_bytes: MTU of ports to external peers.
     """
     rows: Table = {slot.name: slot.idle for slot in slots}
     interfaces: Table = {}
     for port in switch.ports:
         rows[port.name] = {**rows[port.name], "admin_status": "up", "description": f"{port.peer}:{port.peer_port}"}
+        if fec := fecs.get(port.name, ""):
+            rows[port.name]["fec"] = fec.partition("-")[0]  # rs, fc, none: sonic-port.yang, `fec`
         if port.vlan or port.bond or port.use == "peer_link":
             continue  # switched, or part of a bond
         row = {"vrf_name": vrfs[port.name]} if port.name in vrfs else {}

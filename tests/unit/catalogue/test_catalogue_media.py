@@ -101,3 +101,20 @@ def test_one_standard_has_one_fibre():
     fibres = {}
     for module in MEDIA.transceivers.values():
         assert fibres.setdefault(module.standard, module.fibre) == module.fibre
+
+
+def test_every_ethernet_medium_from_25_gbps_on_says_its_error_correction():
+    fast = {optic.standard for optic in MEDIA.transceivers.values() if "ethernet" in optic.technology}
+    fast |= {name for name, cable in MEDIA.cables.items() if "ethernet" in cable.technology and cable.kind != "rj45"}
+    named = [medium for row in MEDIA.fec for medium in row.media]
+    assert fast <= set(named)
+    assert len(named) == len(set(named))
+    assert set(named) <= {optic.standard for optic in MEDIA.transceivers.values()} | set(MEDIA.cables)
+
+
+def test_the_last_row_about_a_medium_holds(tmp_path):
+    (tmp_path / "media.yaml").write_text("fec: [{media: [100g-sr4], fec: none, source: both ends are old}]\n")
+    media = load_catalogue(tmp_path)[0].media
+    assert (media.fec_of("100g-sr4"), media.fec_of("100g-lr4"), media.fec_of("mine")) == ("none", "none", "")
+    (tmp_path / "media.yaml").write_text("fec: [{media: [100g-sr4], fec: rs, source: both ends are old}]\n")
+    assert [finding.summary for finding in load_catalogue(tmp_path)[1]]

@@ -61,6 +61,16 @@ def test_fast_ports_have_fec_and_copper_ports_negotiate() -> None:
     assert {row["fec"] for row in oob.values() if row["speed"] == "100000"} == {"rs"}
 
 
+@pytest.mark.parametrize(("planned", "rendered"), [("none", "none"), ("fc", "fc"), ("rs-528", "rs"), ("", "rs")])
+def test_a_cabled_port_has_the_error_correction_of_its_cable(planned: str, rendered: str) -> None:
+    plan, name = factory.plan("lab"), "compute-leaf-u01-01"
+    mine = next(cable for cable in plan.cables if cable.b == name)
+    cables = tuple(dataclasses.replace(cable, fec=planned) if cable is mine else cable for cable in plan.cables)
+    config = build_config_db(Scene(dataclasses.replace(plan, cables=cables), factory.catalogue()), plan.switch(name))
+    assert config["PORT"][mine.b_port]["fec"] == rendered
+    assert {row["fec"] for port, row in config["PORT"].items() if port != mine.b_port} == {"rs"}
+
+
 @pytest.mark.parametrize(("cluster", "name"), LOSSLESS)
 def test_the_lossless_profile_is_the_plans(cluster: str, name: str) -> None:
     plan, config = factory.plan(cluster), _config(cluster, name)

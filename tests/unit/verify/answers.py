@@ -142,7 +142,13 @@ SONIC = {
     "show pfcwd config": SONIC_WATCHDOG,
     "show pfcwd stats": SONIC_STORMS,
 }
+EOS_PHY = """{"interfacePhyStatuses": {
+  "Ethernet1/1": {"phyStatuses": [{"phyState": {"value": "linkUp"}, "operSpeed": "400Gbps",
+    "fec": {"encoding": "reedSolomon", "codewordSize": "544", "correctedCodewords": {"value": 3}}}]},
+  "Ethernet2/1": {"phyStatuses": [{"operSpeed": "25Gbps", "fec": {"encoding": "fireCode"}}]},
+  "Ethernet3/1": {"phyStatuses": [{"operSpeed": "10Gbps"}]}}}"""
 EOS = {
+    "show interfaces phy detail": EOS_PHY,
     "show hostname": '{"hostname": "leaf", "fqdn": "leaf.example.net"}',
     "show interfaces": EOS_INTERFACES,
     "show lldp neighbors detail": EOS_LLDP,

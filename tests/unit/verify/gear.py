@@ -45,10 +45,11 @@ class Floor:
 
     def observe(self):
         names = [server.name for server in self.plan.servers] + [switch.name for switch in self.plan.switches]
-        speeds, ports = {}, {name: {} for name in names}
+        speeds, fecs, ports = {}, {}, {name: {} for name in names}
         for cable in self.plan.cables:
             for device, port in ((cable.a, cable.a_port), (cable.b, cable.b_port)):
                 speeds[device, port] = cable.speed_gbps
+                fecs[device, port] = {"rs": "rs", "fc": "baser", "none": "off"}.get(cable.fec.partition("-")[0], "")
         for end in {*speeds, *self.link}:
             device, port = end
             if device not in ports or port in MUTE:
@@ -57,7 +58,7 @@ class Floor:
             lit = far is not None and far[0] not in self.off
             heard = (Neighbour(system=far[0], port=far[1], description=far[1]),) if lit else ()
             speed = speeds.get(end, 0) if lit else 0
-            fec = ("rs" if speed >= 200 else "off") if lit else ""
+            fec = fecs.get(end, "") if lit else ""
             seen = ObservedPort(port, lit, True, speed, 9216, fec, neighbours=heard)
             ports[device][port] = replace(seen, **self.changes.get(end, {}))
         devices = {

@@ -3,6 +3,7 @@
 import random
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from gear import Floor
@@ -163,10 +164,27 @@ def test_slow_and_fec(floor):
     assert only(floor).id == "VER010"
     floor.change(("gpu-001", "enp24s0np0"), fec="off")
     found = only(floor)
-    assert (found.id, found.severity, found.expected) == ("VER011", "warning", "rs")
+    assert (found.id, found.severity, found.expected) == ("VER011", "error", "rs (rs-544, for 400g-sr4)")
+    assert found.actual == "off at gpu-001:enp24s0np0, rs at compute-leaf-u01-01:Ethernet0"
     floor.changes.clear()
     floor.change(STORAGE, fec="baser")
-    assert only(floor).expected == "the same at both ends"
+    assert only(floor).expected == "rs (rs-528, for 100g-sr4)"
+
+
+def test_more_fec_than_planned_is_a_warning_and_nothing_planned_is_compared_end_to_end(lab, floor):
+    (cable,) = by_label(lab, ":".join(STORAGE))
+    ends = ((cable.a, cable.a_port), (cable.b, cable.b_port))
+    for end in ends:
+        floor.change(end, fec="rs")
+    long = replace(cable, medium="100g-lr4", fec="none")
+    assert [(found.id, found.severity) for found in compare_cabling(lab, floor.observe(), [long]).findings] == [
+        ("VER011", "warning")
+    ]
+    unknown = replace(cable, fec="")
+    assert compare_cabling(lab, floor.observe(), [unknown]).findings == []
+    floor.change(ends[0], fec="off")
+    (found,) = compare_cabling(lab, floor.observe(), [unknown]).findings
+    assert (found.severity, found.expected) == ("warning", "the same at both ends")
 
 
 def test_ends_that_contradict_each_other(floor):

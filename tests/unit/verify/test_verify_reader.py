@@ -1,9 +1,10 @@
 """Answers of every system become one record."""
 
 import pytest
-from answers import EOS, LINUX, SONIC
+from answers import EOS, EOS_PHY, LINUX, SONIC
 
 from cluster_model.transport.double import DoubleSession
+from cluster_model.verify import parse_eos
 from cluster_model.verify.observed import (
     FORMAT,
     Neighbour,
@@ -96,6 +97,12 @@ def test_eos():
     assert set(device.ports) == {"Ethernet1/1", "Ethernet2/1", "Ethernet3/1", "mgmt"}
     one = device.ports["Ethernet1/1"]
     assert (one.carrier, one.speed_gbps, one.mtu_bytes, one.mac) == (True, 400, 9214, "00:1c:73:00:00:01")
+    assert parse_eos.parse_fec(EOS_PHY) == {"Ethernet1/1": "rs", "Ethernet2/1": "baser"}
+    assert [device.ports[name].fec for name in ("Ethernet1/1", "Ethernet2/1", "Ethernet3/1")] == [
+        "rs",
+        "",
+        "",
+    ]  # the rest is down
     assert one.neighbours == (Neighbour("78m3", "", "eth3", "00:0f:53:2e:ce:d1", "2c:60:0c:ad:30:de"),)
     assert one.learned == ("02:00:5e:00:00:10", "02:00:5e:00:00:11")
     assert [device.ports[name].enabled for name in ("Ethernet2/1", "Ethernet3/1")] == [True, False]
