@@ -252,8 +252,8 @@ class Nic(Sourced):
 
 
 Fec = Literal["none", "fc", "rs-528", "rs-544"]
-"""Forward error correction: BASE-R (Fire code, IEEE 802.3 clause 74), or Reed-Solomon with codewords of 528 symbols (clause 91, NRZ
-lanes) or 544 (PAM4 lanes)."""
+"""Forward error correction: BASE-R (Fire code, IEEE 802.3 clause 74), or Reed-Solomon with codewords of 528 symbols (clause 91,
+NRZ lanes) or 544 (PAM4 lanes)."""
 
 
 class Transceiver(Sourced):

@@ -257,7 +257,7 @@ class _Comparison:
         self._judge_fec(cable, {end: port.fec for end, port in known if port.fec})
 
     def _judge_fec(self, cable: Cable, fecs: dict[End, str]) -> None:
-        """Judge what the ends run against the plan; where nothing is planned, against each other. Less than planned is an error."""
+        """Judge what the ends run against the plan; where nothing is planned, against each other. Less is an error."""
         planned, rank = FEC.get(cable.fec.partition("-")[0], ("", 0))
         ranks = dict(FEC.values())
         wrong = [end for end, fec in fecs.items() if fec != planned] if planned else []

@@ -2,7 +2,8 @@
 
 Sources: test data of napalm-automation/napalm (LLDP detail, interfaces) and aristanetworks/anta (BGP summary, routes); the
 watchdog's counters are from third-party code alone, and so is FEC (`interfacePhyStatuses`, `phyStatuses`, `fec`,
-`encoding`), whose code was held against a recorded answer. PFC priorities and frames are not read: no text with the form of their JSON was found.
+`encoding`), whose code was held against a recorded answer. PFC priorities and frames are not read: no text with the form of
+their JSON was found.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ DEVICE_TYPES = {"leaf": "ToRRouter", "border": "ToRRouter", "spine": "LeafRouter
 _NRZ_LANE_GBPS = 25
 """Fastest lane that still speaks NRZ; above it the lane is PAM4, and PAM4 has no link without RS-FEC (IEEE 802.3)."""
 _FEC_GBPS = 100
-"""Port speed from which NRZ lanes without a planned cable have RS-FEC too: 100GBASE-CR4 and -SR4 demand it (IEEE 802.3, clauses 92
-and 95), SONiC's own minigraph.py sets it, and where the field is left out SAI's default is none."""
+"""Port speed from which NRZ lanes without a planned cable have RS-FEC too: 100GBASE-CR4 and -SR4 demand it (IEEE 802.3, clauses
+92 and 95), SONiC's own minigraph.py sets it, and where the field is left out SAI's default is none."""
 
 
 @dataclass(frozen=True, slots=True)
