@@ -64,8 +64,8 @@ MANUALS: dict[str, Entry] = {
     "VER011": Entry(
         "FEC other than planned",
         "Both ends of a link run the same forward error correction, and its medium says which: lanes of 50 Gb/s and more (PAM4) "
-        "have no link without Reed-Solomon, 100GBASE-SR4 and -CR4 need it too, 100GBASE-LR4 has none. Less than planned is an error, "
-        "since such a link drops frames or does not come up after the next restart; more is a warning.",
+        "have no link without Reed-Solomon, 100GBASE-SR4 and -CR4 need it too, 100GBASE-LR4 has none. Less than planned is an "
+        "error, since such a link drops frames or does not come up after the next restart; more is a warning.",
         "Set the planned FEC on both ends, or correct what the medium needs in your own catalogue's media.yaml (`fec`).",
     ),
     "VER012": Entry(
