@@ -26,6 +26,7 @@ VERBS = (
     "bmc",
     "provision",
     "boot-server",
+    "image",
     "catalogue",
     "twin",
     "explain",

@@ -77,7 +77,7 @@ class BootDesk:
         node = self._require(name, token, address)
         text = self.files.fill(self.files.read(f"hosts/{name}.json"), Token(name, token))
         document = json.loads(text)
-        document["reinstall"] = node.reinstall
+        document |= {"reinstall": node.reinstall, "resumed": node.touched and not node.installed}
         self.journal.write(name, "served", what="identity", address=address)
         return json.dumps(document, indent=1)
 

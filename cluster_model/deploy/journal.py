@@ -34,6 +34,7 @@ class Node:
         offered: whether the boot server hands it the installation.
         reinstall: whether that was asked for a node that had been installed.
         installed: whether it ever was installed, and so may hold data.
+        touched: whether an installer wrote on its disks and did not come to an end.
         token: SHA-256 of the token that is good now; empty without one.
         token_at: when that was made, seconds since the epoch.
         facts: what the installer told of the machine.
@@ -48,6 +49,7 @@ class Node:
     offered: bool = False
     reinstall: bool = False
     installed: bool = False
+    touched: bool = False
     token: str = ""
     token_at: float = 0.0
     facts: dict[str, Any] = field(default_factory=dict)
@@ -70,6 +72,8 @@ class Node:
         if state in {"installed", "failed"}:
             self.offered, self.token = False, ""
         self.installed = self.installed or state == "installed"
+        if kind == "report":
+            self.touched = state != "installed" and (self.touched or event.get("step") not in {"", "start", None})
         self.step = str(event.get("step") or self.step)
         self.facts.update(event.get("facts") or {})
 
