@@ -36,7 +36,8 @@ _MODULES = (
 _DROPPED = (
     "boot", "usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/lib/grub", "usr/share/grub",
     "var/lib/apt", "var/cache", "var/lib/dpkg", "usr/share/zoneinfo", "usr/share/i18n", "usr/share/perl",
-    "usr/lib/python3/dist-packages", "usr/lib/x86_64-linux-gnu/perl", "usr/lib/x86_64-linux-gnu/gconv", "usr/share/bash-completion", "usr/share/initramfs-tools",
+    "usr/lib/python3/dist-packages", "usr/lib/x86_64-linux-gnu/perl", "usr/lib/x86_64-linux-gnu/gconv",
+    "usr/share/bash-completion", "usr/share/initramfs-tools",
 )  # fmt: skip
 """What the RAM disk leaves out."""
 
