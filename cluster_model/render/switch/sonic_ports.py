@@ -79,9 +79,13 @@ def plug_ports(
     rows: Table = {slot.name: slot.idle for slot in slots}
     interfaces: Table = {}
     for port in switch.ports:
-        rows[port.name] = {**rows[port.name], "admin_status": "up", "description": f"{port.peer}:{port.peer_port}"}
-        if fec := fecs.get(port.name, ""):
-            rows[port.name]["fec"] = fec.partition("-")[0]  # rs, fc, none: sonic-port.yang, `fec`
+        fec = fecs.get(port.name, "").partition("-")[0]  # rs, fc, none: sonic-port.yang, `fec`
+        rows[port.name] = {
+            **rows[port.name],
+            **({"fec": fec} if fec else {}),
+            "admin_status": "up",
+            "description": f"{port.peer}:{port.peer_port}",
+        }
         if port.vlan or port.bond or port.use == "peer_link":
             continue  # switched, or part of a bond
         row = {"vrf_name": vrfs[port.name]} if port.name in vrfs else {}
