@@ -1,0 +1,72 @@
+"""Each folder of molecule/ is one test: roles converged in containers with systemd inside."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DEADLINE_S = 1800
+TAIL = 6000
+
+
+def find_scenarios() -> list:
+    """Return the scenarios by name; one whose molecule.yml has a line `# slow: why` is slow."""
+    found = []
+    for file in sorted((ROOT / "molecule").glob("*/molecule.yml")):
+        slow = any(line.startswith("# slow:") for line in file.read_text().splitlines())
+        found.append(pytest.param(file.parent.name, marks=[pytest.mark.slow] if slow else []))
+    return found
+
+
+def find_reason() -> str:
+    """Return why no container can run here, or an empty text."""
+    if os.getuid() != 0:
+        return "not root: containers with systemd inside need it"
+    missing = [tool for tool in ("podman", "mmdebstrap", "dpkg-scanpackages", "gpg", "ssh") if shutil.which(tool) is None]
+    return f"missing here: {', '.join(missing)}" if missing else ""
+
+
+@pytest.mark.parametrize("name", find_scenarios())
+def test_scenario(name, tmp_path_factory):
+    if reason := find_reason():
+        if os.environ.get("GPUYARD_REQUIRE_CONTAINERS") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    # Short: a control socket's path has 107 characters at most.
+    folder = tmp_path_factory.mktemp("m", numbered=True)
+    environment = {
+        **os.environ,
+        "ANSIBLE_HOME": str(folder / "home"),
+        "MOLECULE_EPHEMERAL_DIRECTORY": str(folder / "run"),
+        "VENV": str(Path(sys.executable).parents[1]),
+        "NO_COLOR": "1",
+    }
+    environment.pop("PYTEST_CURRENT_TEST", None)
+    log = folder / "log"
+    with log.open("w") as file:
+        run = subprocess.Popen(
+            [ROOT / "scripts/scenario", name],
+            cwd=ROOT,
+            env=environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code = run.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            code = -1
+        finally:
+            if run.poll() is None:
+                os.killpg(run.pid, 15)
+                run.wait(60)
+            if code:
+                subprocess.run(
+                    [ROOT / "scripts/scenario", name, "destroy"], cwd=ROOT, env=environment, capture_output=True, check=False
+                )
+    said = log.read_text(errors="replace")
+    assert code == 0, f"scenario {name} ended with {code} (-1: not done in {DEADLINE_S} s)\n{said[-TAIL:]}"
