@@ -10,8 +10,9 @@ Each folder of packages/ is a package, described by its package.yml:
     files        {path: {from: FILE beside package.yml} or {text: TEXT}, with mode: "0755" where it is a program}
     preinst, postinst, prerm, postrm           a script's lines, after `set -e`
 
-In texts, scripts and depends, {version} is the package's version and {upstream} its part before the last `-`. What a package
-installs are doubles: programs that keep state and fail as the real ones do, and say in their name or first line what they are.
+In paths, texts, scripts and depends, {version} is the package's version and {upstream} its part before the last `-`. What a
+package installs are doubles: programs that keep state and fail as the real ones do, and say in their name or first line what
+they are.
 
 The result lies in /var/tmp/gpuyard-repositories/DIGEST: a flat repository per source, key.asc, and keys/SOURCE.asc for the role
 package_source. The key is thrown away: nothing can be added later.
@@ -107,7 +108,7 @@ def build_package(source: Path, about: dict, version: str, folder: Path) -> None
         root.chmod(0o755)
         (root / "DEBIAN").chmod(0o755)
         for path, body in (about.get("files") or {}).items():
-            file = root / path
+            file = root / fill(path)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes((source / body["from"]).read_bytes() if "from" in body else fill(body["text"]).encode())
             file.chmod(int(body.get("mode", "0644"), 8))

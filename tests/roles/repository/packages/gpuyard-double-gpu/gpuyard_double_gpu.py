@@ -31,8 +31,9 @@ NVLINK = {"volta": 2, "ampere": 3, "hopper": 4, "blackwell": 5}
 OPEN_ONLY = ("blackwell",)
 PROPRIETARY_ONLY = ("volta",)
 BUSES = ("18", "2A", "3A", "5D", "9A", "AB", "BA", "DB")
+# nouveau is "" where the kernel has none, idle, or busy: something uses it, and it does not unload.
 KERNEL = {
-    "nouveau": False,
+    "nouveau": "",
     "initramfs_blacklists_nouveau": False,
     "secure_boot": "unsupported",
     "mok_enrolled": False,
@@ -157,24 +158,27 @@ def unload_nvidia():
 
 
 def show_module():
-    """Let the files under /proc and /dev say what is loaded, where the container lets us mount (CAP_SYS_ADMIN)."""
+    """Let the files under /proc, /sys/module and /dev say what is loaded; `boot` mounts them over the kernel's own."""
     state, gpus = read_volatile(), read_kept("gpus")
-    proc, modules = VOLATILE / "proc-driver", VOLATILE / "proc-modules"
+    proc, modules = VOLATILE / "proc-driver", VOLATILE / "sys-module"
     version = proc / "nvidia/version"
     version.parent.mkdir(parents=True, exist_ok=True)
     loaded = state["loaded"]
-    lines = ["nouveau 2433024 1 - Live 0x0000000000000000\n"] if state["nouveau"] else []
+    for name, there in (("nouveau", state["nouveau"]), ("nvidia", bool(loaded))):
+        subprocess.run(["rm", "-rf", str(modules / name)], check=True)
+        if there:
+            (modules / name).mkdir(parents=True)
+    modules.mkdir(parents=True, exist_ok=True)
     if loaded:
         flavour = " Open" if loaded["flavour"] == "open" else ""
         version.write_text(f"NVRM version: NVIDIA UNIX{flavour} Kernel Module for x86_64  {loaded['version']}  Release Build\n")
-        lines.append("nvidia 14381056 1 - Live 0x0000000000000000 (OE)\n")
+        (modules / "nvidia/version").write_text(loaded["version"] + "\n")
     else:
         version.unlink(missing_ok=True)
-    modules.write_text("".join(lines))
     for number in range(max(len(gpus["gpus"]), 16)):
         _node(f"/dev/nvidia{number}", bool(loaded) and number < len(gpus["gpus"]))
     for number in range(16):
-        _node(f"/dev/nvidia-nvswitch{number}", bool(loaded) and number < gpus["nvswitches"])
+        _node(f"/dev/nvidia-nvswitch{number}", bool(loaded) and number < gpus["nvswitches"] and not hides_switches(gpus))
     _node("/dev/nvidiactl", bool(loaded))
 
 
@@ -185,18 +189,24 @@ def _node(path, wanted):
         pathlib.Path(path).unlink(missing_ok=True)
 
 
+def hides_switches(gpus):
+    """Tell whether the NVSwitches are reached through ConnectX functions, as those of NVLink 5, and have no device files."""
+    return bool(gpus["gpus"]) and NVLINK.get(gpus["gpus"][0]["generation"], 0) >= 5
+
+
 def write_sysfs():
     """Write the PCI functions of GPUs and NVSwitches as /sys/bus/pci/devices would show them; return the folder."""
     gpus, root = read_kept("gpus"), VOLATILE / "pci-devices"
-    subprocess.run(["rm", "-rf", str(root)], check=True)
-    rows = [(gpu["bus"][4:].lower(), f"0x{gpu['device']}", "0x030200") for gpu in gpus["gpus"]]
-    rows += [(f"0000:c{number}:00.0", "0x22a3", "0x068000") for number in range(gpus["nvswitches"])]
-    for bus, device, kind in rows:
+    root.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["find", str(root), "-mindepth", "1", "-delete"], check=True)
+    rows = [(gpu["bus"][4:].lower(), "0x10de", f"0x{gpu['device']}", "0x030200") for gpu in gpus["gpus"]]
+    switch = ("0x15b3", "0x1021", "0x020700") if hides_switches(gpus) else ("0x10de", "0x22a3", "0x068000")
+    rows += [(f"0000:c{number}:00.0", *switch) for number in range(gpus["nvswitches"])]
+    for bus, vendor, device, kind in rows:
         folder = root / bus
         folder.mkdir(parents=True)
-        for name, text in (("vendor", "0x10de"), ("device", device), ("class", kind)):
+        for name, text in (("vendor", vendor), ("device", device), ("class", kind), ("vpd", "SMDL=SW_MNG")):
             (folder / name).write_text(text + "\n")
-    root.mkdir(parents=True, exist_ok=True)
     return root
 
 
@@ -212,7 +222,7 @@ def boot():
     for shown, over in (
         (write_sysfs(), "/sys/bus/pci/devices"),
         (VOLATILE / "proc-driver", "/proc/driver"),
-        (VOLATILE / "proc-modules", "/proc/modules"),
+        (VOLATILE / "sys-module", "/sys/module"),
     ):
         subprocess.run(["umount", "-q", over], check=False, stderr=subprocess.DEVNULL)
         subprocess.run(["mount", "--bind", str(shown), over], check=False)

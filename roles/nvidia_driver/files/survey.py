@@ -1,0 +1,163 @@
+"""Read what the NVIDIA roles decide by, in one call, and write it as JSON. Python 3.9 suffices.
+
+Reads only; a tool that is missing is an empty answer. Keys: os_family, distribution, kernel, kernels, gpus [{bus, device}],
+nvswitches, bridges, nouveau, loaded, secure_boot, key_enrolled, packages {name: version}, holds, dkms [{module, version, kernel,
+state}], runfile, smi {rc, lines, text}, processes [{pid, name}], fabric [{bus, state, status}].
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+PACKAGES = re.compile(
+    r"nvidia|^cuda-drivers|^libnv|^nvlsm$|^dkms$|^mokutil$|^linux-(image|headers|modules)|^kernel(-core|-devel.*)?$",
+)
+FIELDS = (
+    "index,name,uuid,serial,pci.bus_id,driver_version,persistence_mode,ecc.mode.current,"
+    "pcie.link.gen.current,pcie.link.width.current"
+)
+SECURE_BOOT = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+
+
+def read(path: str | pathlib.Path) -> str:
+    """Return a file's text without the last newline, or an empty string."""
+    try:
+        return pathlib.Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def run(*words: str) -> tuple[int, str]:
+    """Return (exit code, output) of a command with both streams together; 127 where it is not installed."""
+    if not shutil.which(words[0]):
+        return 127, ""
+    try:
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        return 124, words[0] + ": no answer in 120 s"
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def read_distribution() -> str:
+    """Return the ID of /etc/os-release: debian, ubuntu, rocky and so on."""
+    found = re.search(r"^ID=\"?([^\"\n]+)", read("/etc/os-release"), re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+def list_pci() -> tuple[list[dict], int, int]:
+    """Return (GPUs, number of NVSwitches, number of bridges to NVSwitches).
+
+    GPUs are functions of vendor 10de of PCI class 0300 or 0302, NVSwitches of class 0680. Those of NVLink 5 are not on the
+    PCI bus: the server reaches them through ConnectX functions whose vital product data say SW_MNG.
+    """
+    gpus, switches, bridges = [], 0, 0
+    for folder in sorted(pathlib.Path("/sys/bus/pci/devices").glob("*")):
+        if read(folder / "vendor") == "0x10de":
+            kind = read(folder / "class")[2:6]
+            switches += kind == "0680"
+            if kind in ("0300", "0302"):
+                gpus.append({"bus": folder.name, "device": read(folder / "device")[2:]})
+        elif read(folder / "vendor") == "0x15b3":
+            bridges += "SW_MNG" in read(folder / "vpd")
+    return gpus, switches, bridges
+
+
+def read_loaded() -> str:
+    """Return the version of the nvidia module in memory, or an empty string."""
+    found = re.search(r"Kernel Module(?: for \S+)?\s+(\d[\d.]+)", read("/proc/driver/nvidia/version"))
+    return read("/sys/module/nvidia/version") or (found.group(1) if found else "")
+
+
+def read_secure_boot() -> str:
+    """Return enabled, disabled, or none where the server has no UEFI variables."""
+    try:
+        return "enabled" if pathlib.Path("/sys/firmware/efi/efivars", SECURE_BOOT).read_bytes()[-1:] == b"\1" else "disabled"
+    except OSError:
+        found = re.search(r"SecureBoot (enabled|disabled)", run("mokutil", "--sb-state")[1])
+        return found.group(1) if found else "none"
+
+
+def list_packages() -> tuple[dict, list[str], str]:
+    """Return (packages of interest {name: version}, held names, family of the distribution)."""
+    if shutil.which("dpkg-query"):
+        rows = run("dpkg-query", "-W", "-f", "${db:Status-Abbrev}|${Package}|${Version}\n")[1].splitlines()
+        found = [row.split("|") for row in rows]
+        installed = {name: version for state, name, version in found if state[1:2] == "i" and PACKAGES.search(name)}
+        return installed, [name for state, name, _ in found if state[:1] == "h"], "debian"
+    rows = run("rpm", "-qa", "--qf", "%{NAME}|%{VERSION}-%{RELEASE}\n")[1].splitlines()
+    installed = dict(row.split("|") for row in rows if PACKAGES.search(row.split("|")[0]))
+    locks = run("dnf", "-q", "versionlock", "list")[1] if installed else ""
+    return installed, [name for name in installed if re.search(rf"^{re.escape(name)}-\d", locks, re.MULTILINE)], "redhat"
+
+
+def list_dkms() -> list[dict]:
+    """Return what dkms has of the module nvidia, told as `nvidia/580.95.05, K, x86_64: installed` or, by DKMS 2, `nvidia, …`."""
+    said = run("dkms", "status", "-m", "nvidia")[1]
+    found = re.findall(r"^(nvidia)(?:/|, )([^,:\s]+)(?:, ([^,]+), [^:]+)?: (\w+)", said, re.MULTILINE)
+    return [{"module": module, "version": version, "kernel": kernel, "state": state} for module, version, kernel, state in found]
+
+
+def list_kernels() -> list[str]:
+    """Return the kernels that this server can boot: folders of modules that hold a kernel's own."""
+    return sorted(folder.parent.name for folder in pathlib.Path("/lib/modules").glob("*/kernel"))
+
+
+def read_smi(loaded: str) -> tuple[dict, list[dict], list[dict]]:
+    """Return (rows of nvidia-smi, its processes, fabric states).
+
+    nvidia-smi is not asked where no module is loaded: it would load one.
+    """
+    if not loaded:
+        return {"rc": 9, "lines": [], "text": ""}, [], []
+    code, text = run("nvidia-smi", "--query-gpu=" + FIELDS, "--format=csv,noheader,nounits")
+    names = FIELDS.replace(".", "_").split(",")
+    lines = [
+        {name: row.split(", ")[at] for at, name in enumerate(names)}
+        for row in text.splitlines()
+        if row.count(", ") == len(names) - 1
+    ]
+    apps = run("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")[1] if lines else ""
+    processes = [{"pid": int(pid), "name": name} for pid, name in re.findall(r"^(\d+), (.*)$", apps, re.MULTILINE)]
+    about = run("nvidia-smi", "-q")[1] if lines else ""
+    fabric = re.findall(r"^GPU (\S+)$(?:.*?)^    Fabric\n\s+State\s+: (.*)\n\s+Status\s+: (.*)$", about, re.MULTILINE | re.DOTALL)
+    rest = "\n".join(row for row in text.splitlines() if row.count(", ") != len(names) - 1)
+    return {"rc": code, "lines": lines, "text": rest}, processes, [{"bus": b, "state": s, "status": t} for b, s, t in fabric]
+
+
+def main() -> None:
+    """Print the survey."""
+    gpus, nvswitches, bridges = list_pci()
+    packages, holds, family = list_packages()
+    loaded = read_loaded()
+    smi, processes, fabric = read_smi(loaded)
+    secure_boot = read_secure_boot()
+    keys = run("mokutil", "--test-key", "/var/lib/dkms/mok.pub")[1] if secure_boot == "enabled" else ""
+    answer = {
+        "os_family": family,
+        "distribution": read_distribution(),
+        "kernel": run("uname", "-r")[1].strip(),
+        "kernels": list_kernels(),
+        "gpus": gpus,
+        "nvswitches": nvswitches,
+        "bridges": bridges,
+        "nouveau": pathlib.Path("/sys/module/nouveau").is_dir(),
+        "loaded": loaded,
+        "secure_boot": secure_boot,
+        "key_enrolled": "already enrolled" in keys,
+        "packages": packages,
+        "holds": holds,
+        "dkms": list_dkms(),
+        "runfile": pathlib.Path("/usr/bin/nvidia-uninstall").exists(),
+        "smi": smi,
+        "processes": processes,
+        "fabric": fabric,
+    }
+    sys.stdout.write(json.dumps(answer))
+
+
+main()
