@@ -27,7 +27,7 @@ PLAYBOOK = [
         "hosts": "all",
         "gather_facts": False,
         "connection": "local",
-        "vars_files": [str(factory.ROOT / "roles/cuda_nccl/defaults/main.yml")],
+        "vars_files": [str(factory.ROOT / f"roles/{role}/defaults/main.yml") for role in ("versions", "cuda_nccl")],
         "tasks": [
             {"ansible.builtin.set_fact": {"conf": f"{{{{ lookup('ansible.builtin.template', '{TEMPLATE}') }}}}"}},
             {

@@ -7,8 +7,12 @@ import subprocess
 import sys
 from datetime import datetime
 from pathlib import Path
+from typing import get_args
 
 import pytest
+import yaml
+
+from cluster_model.intent.policy import GpuPower
 
 ROOT = Path(__file__).parents[3]
 DOUBLES = ROOT / "tests/roles/repository/packages"
@@ -253,3 +257,8 @@ def test_show_says_what_holds_and_why(module, capsys):
     assert capsys.readouterr().out == "500 W per GPU: schedule evening\n"
     assert run(module, "show") == 0
     assert capsys.readouterr().out == "default W per GPU: no cap\n"
+
+
+def test_policies_for_a_lost_feed_are_those_of_the_intent():
+    specs = yaml.safe_load((ROOT / "roles/gpu_power/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+    assert tuple(specs["gpu_power_on_feed_loss"]["choices"]) == get_args(GpuPower.model_fields["on_feed_loss"].annotation)
