@@ -17,7 +17,7 @@ import yaml
 from cluster_model.paths import TEMPLATES
 from cluster_model.render.inventory import render_inventory
 from cluster_model.render.switch import has_templates
-from tests.dialects import plans
+from tests.dialects import known, plans
 from tests.dialects.agreement import MANAGEMENT, compare_ends, compare_hosts, compare_plan
 from tests.dialects.record import Record, expect
 from tests.unit.render_switch import factory
@@ -193,3 +193,33 @@ def test_hosts_that_differ_are_seen(name: str) -> None:
     case, _, records = _plant(MISTAKES["hosts"][name])
     differences = list(compare_hosts(_inventory(case), records))
     assert any(MISTAKES["hosts"][name]["seen"] in line for line in differences), differences
+
+
+# --- Nothing goes unread
+
+UNKNOWN = {
+    "frr line": ("frr/lab", "frr.conf", r"(?m)^bfd$", "bfd\n profile other"),
+    "frr line in a VRF": ("sonic/driving", "frr.conf", r"(?m)^(router bgp \d+ vrf \S+)$", r"\1\n bgp always-compare-med"),
+    "eos line": ("eos/lab", "startup.cfg", r"(?m)^(interface Ethernet\S+)$", r"\1\n   storm-control broadcast level 1"),
+    "option of ifupdown2": ("frr/lab", "interfaces", r"(?m)^(iface swp\S*)$", r"\1\n    link-speed 40000"),
+    "field of SONiC": ("sonic/lab", "config_db.json", r'"admin_status": "up",', '"admin_status": "up", "tpid": "0x9100",'),
+    "path of NVUE": ("cumulus/lab", "startup.yaml", r"(?m)^( +)link:$", r"\1link:\n\1  auto-negotiate: off"),
+}
+"""Lines that no reader knows: case, file, and the edit that plants one in the first switch with a place for it."""
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_line_that_nobody_reads_is_refused(name: str) -> None:
+    case, file, find, put = UNKNOWN[name]
+    texts = next(dict(each) for each in plans.files(case).values() if re.search(find, each[file]))
+    nos = next(switch.nos for switch in plans.plan(case).switches if plans.files(case)[switch.name][file] == texts[file])
+    texts[file] = re.sub(find, put, texts[file], count=1)
+    with pytest.raises(AssertionError, match="nobody reads"):
+        plans.READERS[nos](texts)
+
+
+def test_what_is_known_is_still_rendered() -> None:
+    for case in plans.CASES:
+        plans.records(case)
+    for dialect in ("frr", "eos"):
+        assert set(known.load_known()[dialect]) <= known.USED[dialect], set(known.load_known()[dialect]) - known.USED[dialect]

@@ -12,15 +12,17 @@ IGNORED = re.compile(r"!|end|exit|exit-(vrf|vni|address-family)|")
 
 @dataclass(slots=True)
 class Block:
-    """A line with what stands below it."""
+    """A line with what stands below it. `is_read`: a reader has looked for this very line."""
 
     line: str
     below: list[Block] = field(default_factory=list)
+    is_read: bool = False
 
     def find(self, pattern: str) -> Iterator[tuple[re.Match[str], Block]]:
         """Yield each line right below that a pattern matches whole."""
         for block in self.below:
             if match := re.fullmatch(pattern, block.line):
+                block.is_read = True
                 yield match, block
 
     def values(self, pattern: str) -> list[str]:
@@ -35,7 +37,14 @@ class Block:
 
     def has(self, pattern: str) -> bool:
         """Return whether a line matches."""
-        return any(True for _ in self.find(pattern))
+        return len(list(self.find(pattern))) > 0
+
+    def list_unread(self) -> Iterator[str]:
+        """Yield every line that no reader has looked for, with the heads that it stands below."""
+        for block in self.below:
+            if not block.is_read:
+                yield block.line
+            yield from (f"{block.line} / {line}" for line in block.list_unread())
 
 
 def parse_blocks(text: str) -> Block:

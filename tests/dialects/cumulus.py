@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tests.dialects.known import refuse_paths
 from tests.dialects.record import Record, number_esi, one, route, share_queues
 from tests.unit.render_switch.cumulus import parse
 
@@ -39,6 +40,7 @@ def read_files(files: Mapping[str, str]) -> Record:
     _read_overlay(found, tree)
     if "qos" in tree:
         _read_qos(found, tree)
+    refuse_paths(tree)
     return found
 
 

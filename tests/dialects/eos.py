@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ipaddress import ip_interface
 
 from tests.dialects.blocks import Block, merge, parse_blocks
+from tests.dialects.known import refuse_unread
 from tests.dialects.record import Record, one, route, share_queues
 
 ROUTER_MTU = "1500"
@@ -35,6 +36,7 @@ def read_files(files: Mapping[str, str]) -> Record:
     _read_routing(found, root)
     _read_tunnels(found, root, interfaces, vrfs)
     _read_qos(found, root, interfaces)
+    refuse_unread("eos", root)
     return found
 
 

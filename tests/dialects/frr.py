@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import chain
 
 from tests.dialects.blocks import Block, merge, parse_blocks, parse_stanzas
+from tests.dialects.known import refuse_options, refuse_unread
 from tests.dialects.record import Record, number_esi, one, route
 
 Stanza = dict[str, list[str]]
@@ -29,6 +30,8 @@ def read_files(files: Mapping[str, str]) -> Record:
     for kind, name, what in list(found):
         if (kind, what) == ("svi", "address"):
             found["svi", name, "dhcp_servers"] = relays.get(name, frozenset())
+    refuse_unread("frr", conf)
+    refuse_options(stanzas)
     return found
 
 

@@ -29,6 +29,7 @@ READERS = {
 MIXED = ("lab", "turned", "tall", "driving", "driving-frr", "driving-sonic")
 CASES = (
     *(f"mixed/{name}" for name in MIXED),
+    "mixed/two-planes",
     *(f"{nos}/{name}" for nos in ("sonic", "frr") for name in ("lab", "driving")),
     *(f"eos/{name}" for name in eos.CLUSTERS if name != "superpod-roce"),
     *(f"cumulus/{name}" for name in cumulus.CLUSTERS if name != "superpod-roce"),
@@ -59,6 +60,10 @@ def _change(name: str, nos: str) -> Plan:
             business |= {"release": "202611", "border": {"peers": business["border"]["peers"]}}
             for tenant in data["tenants"].values():
                 tenant.pop("nat", None)
+    return _build(data)
+
+
+def _build(data: dict[str, Any]) -> Plan:
     plan, findings = build_plan(Cluster.model_validate(data), load_catalogue()[0])
     assert plan is not None, findings
     return plan
@@ -67,6 +72,8 @@ def _change(name: str, nos: str) -> Plan:
 @cache
 def plan(case: str) -> Plan:
     nos, name = case.split("/")
+    if name == "two-planes":
+        return _build(yaml.safe_load((factory.ROOT / "tests/system/two-planes/cluster.yml").read_text("utf-8")))
     if nos == "mixed":
         return factory.plan(name)
     return {"eos": eos.plan, "cumulus": cumulus.plan}[nos](name) if nos in {"eos", "cumulus"} else _change(name, nos)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.dialects import frr
 from tests.dialects.blocks import parse_blocks
+from tests.dialects.known import refuse_fields, refuse_unread
 from tests.dialects.record import Record, number_esi, one, share_queues
 
 Tables = dict[str, dict[str, Any]]
@@ -35,6 +36,8 @@ def read_files(files: Mapping[str, str]) -> Record:
     _read_vlans(found, config)
     _read_bonds(found, config, frr.read_segments(conf))
     _read_qos(found, config)
+    refuse_unread("frr", conf)
+    refuse_fields(config)
     return found
 
 
