@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(Path(__file__).parents[1] / "render_switch"))
 
 
-def _render(cluster):
+def _render(cluster, wanted=frozenset({"plan", "switches"})):
     from cluster_model.catalogue.load import load_catalogue
     from cluster_model.intent.load import load_cluster
     from cluster_model.plan.build import build_plan
@@ -22,7 +22,13 @@ def _render(cluster):
     loaded, catalogue = load_cluster(cluster), load_catalogue()[0]
     plan, findings = build_plan(loaded.cluster, catalogue, loaded.facts, loaded.digest)
     assert plan is not None, findings
-    return render_tree(plan, catalogue, {"plan", "switches"})
+    return render_tree(plan, catalogue, set(wanted))
+
+
+@pytest.fixture(scope="session")
+def render():
+    """Return a function: a cluster's folder and families of artefacts to their files."""
+    return _render
 
 
 @pytest.fixture(scope="session")
