@@ -96,7 +96,7 @@ def _choose_part(plan: Plan, subnet: Subnet, text: str) -> Part | str:
             return Part(subnet, small, text, "")
         units = len({(switch.pod, switch.unit) for switch in switches if switch.is_edge})
         words = f"{units} of {len({(s.pod, s.unit) for s in subnet.switches if s.is_edge})} units, {_count(switches, subnet)}"
-        part = replace(subnet, switches=switches, managers=managers)
+        part = replace(subnet, switches=tuple(_cut_ports(switch, kept) for switch in switches), managers=managers)
         return Part(part, small, _cut_topology(text, small, kept), f"{words}: {LIMITS}")
     return f"{LIMITS}, and one unit has more"
 
@@ -117,6 +117,11 @@ def _fits(switches: tuple[Switch, ...], cables: list[Cable]) -> bool:
     adapters = sum(cable.a not in names for cable in cables)
     ports = sum(count_ports(switch) + 1 for switch in switches) + adapters
     return len(switches) + adapters <= MAX_NODES and len(switches) <= MAX_SWITCHES and ports <= MAX_PORTS
+
+
+def _cut_ports(switch: Switch, kept: set[str]) -> Switch:
+    """Return a switch without the ports that lead to switches that are not booted."""
+    return replace(switch, ports=tuple(port for port in switch.ports if port.use != "fabric" or port.peer in kept))
 
 
 def _count(switches: tuple[Switch, ...], subnet: Subnet) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.render.subnet import choose_routing
 from cluster_model.twin.infiniband import scope
 from cluster_model.twin.infiniband.tables import read_tables, walk_tables
 from cluster_model.twin.plan_file import TreeError
@@ -40,6 +41,7 @@ def test_of_what_does_not_fit_whole_units_are_booted(tree, monkeypatch):
     assert part.sampled.startswith("2 of 4 units, 16 of 32 leafs, 16 of 16 spines: ibsim takes ")
     assert {cable.b for cable in part.plan.cables} <= {switch.name for switch in part.subnet.switches}
     assert not compare_topology(part.plan, part.topology)
+    assert choose_routing(part.subnet)[0] == "ftree,updn"
     assert len(read_topology(part.topology)) == 16 + 16 + (31 + 32) * 8 + 4
 
 
