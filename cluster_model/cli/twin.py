@@ -237,7 +237,8 @@ def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool
 
     if find_state(cluster) is not None:
         raise click.UsageError(f"the twin of {cluster} is up already; gpuyard twin down {cluster} ends it")
-    options = Options(Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full), networks)
+    sampling = Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full)
+    options = Options(sampling, networks, elsewhere=False)
     with open_tree_of(cluster, folder) as tree:
         _check(tree, options)
         printer = Printer()

@@ -1,42 +1,56 @@
-"""What a switch's own files say about its interfaces: ifupdown2's `interfaces`, or SONiC's config_db.json.
+"""What a switch's own files say about its interfaces; here: the model, and ifupdown2's `interfaces`.
 
 Management (eth0, the VRF mgmt) is left out: it is another network's cable. What only some kernels have is named in `needs`.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from cluster_model.twin.plan_file import TreeError
 
-Kind = Literal["loopback", "port", "bridge"]
+Kind = Literal["loopback", "port", "bridge", "vrf", "bond", "vxlan", "vlan"]
 MANAGEMENT = {"mgmt", "eth0"}
 _SIMPLE = {"address", "alias", "mtu", "bridge-ports", "bridge-stp", "bridge-fd", "gateway", "post-up", "pre-down"}
 _NEEDS = {
     "vrf": "VRF devices",
     "vrf-table": "VRF devices",
-    "bond-": "bonds",
-    "vxlan-": "VLAN-aware bridges",
-    "vlan-": "VLAN devices",
-    "bridge-": "VLAN-aware bridges",
-    "hwaddress": "",
-    "arp-accept": "",
-    "clagd-": "MLAG",
-}
-_SONIC_NEEDS = {
-    "VRF": "VRF devices",
-    "PORTCHANNEL": "bonds",
-    "VXLAN_TUNNEL_MAP": "VLAN-aware bridges",
-    "MCLAG_DOMAIN": "MLAG",
-    "VLAN_SUB_INTERFACE": "VLAN devices",
+    **dict.fromkeys(
+        ("bond-slaves", "bond-mode", "bond-lacp-rate", "bond-xmit-hash-policy", "bond-miimon", "bond-ad-actor-system"), "bonds"
+    ),
+    **dict.fromkeys(
+        (
+            *("vxlan-id", "vxlan-local-tunnelip", "vxlan-learning"),
+            *("bridge-access", "bridge-learning", "bridge-arp-nd-suppress", "bridge-vlan-aware", "bridge-vids", "bridge-pvid"),
+            *("bridge-allow-untagged", "bridge-unicast-flood"),
+        ),
+        "VLAN-aware bridges",
+    ),
+    **dict.fromkeys(("vlan-raw-device", "vlan-id"), "VLAN devices"),
+    **dict.fromkeys(("hwaddress", "arp-accept"), ""),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """An interface. `members` are the ports of a bridge, which is what a VLAN with untagged ports is here."""
+    """An interface. `members` are the ports of a bridge or bond; a plain bridge is what a VLAN with untagged ports is here.
+
+    Args:
+        vrf: the VRF that it lies in.
+        table: of a VRF device: its routing table.
+        lower: of a VLAN device: what it lies on.
+        vlan: of a VLAN device: its VLAN.
+        vni: of a VXLAN device, whose tunnels begin at `local`.
+        mac: its MAC where the file gives one.
+        is_vlan_aware: of a bridge.
+        tagged: VLANs of a bridge's port, or of the bridge itself.
+        untagged: the VLAN that a bridge's port has without a tag; 0: none.
+        system_mac: what a bond says it is to its LACP partner.
+        flags: quiet (learns nothing, floods no ARP that it can answer), no-flood (of unicast), arp-accept, anycast (of its MAC).
+        ups: commands of `ip` and `bridge` once it is up.
+        downs: those before it goes.
+    """
 
     name: str
     kind: Kind
@@ -44,14 +58,41 @@ class Interface:
     mtu_bytes: int = 0
     members: tuple[str, ...] = ()
     description: str = ""
+    vrf: str = ""
+    table: int = 0
+    lower: str = ""
+    vlan: int = 0
+    vni: int = 0
+    local: str = ""
+    mac: str = ""
+    is_vlan_aware: bool = False
+    tagged: tuple[int, ...] = ()
+    untagged: int = 0
+    system_mac: str = ""
+    flags: frozenset[str] = frozenset()
+    ups: tuple[str, ...] = ()
+    downs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MlagPair:
+    """A switch's half of an MLAG pair: the bond to the other, and the bonds that both have."""
+
+    peer_link: str
+    bonds: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DataPlane:
-    """A switch's interfaces by name, and what they need of the kernel beside ports and plain bridges."""
+    """A switch's interfaces by name, in the file's order, and what they need of the kernel beside ports and plain bridges."""
 
     interfaces: dict[str, Interface] = field(default_factory=dict)
     needs: frozenset[str] = frozenset()
+    mlag: MlagPair | None = None
+
+    def bridge_of(self, port: str) -> Interface | None:
+        """Return the bridge that a port is in."""
+        return next((item for item in self.interfaces.values() if item.kind == "bridge" and port in item.members), None)
 
 
 def parse_interfaces(text: str, where: str) -> DataPlane:
@@ -74,70 +115,62 @@ def parse_interfaces(text: str, where: str) -> DataPlane:
             options = stanzas.setdefault(words[1], [])
         elif options is None or not line[0].isspace():
             raise TreeError(f"{where}:{number}: neither `iface` nor an option of one: {line.strip()}")
-        elif not _is_known(words[0]):
+        elif words[0] not in _SIMPLE and words[0] not in _NEEDS:
             raise TreeError(f"{where}:{number}: the twin does not know the option {words[0]}")
+        elif words[0] in {"post-up", "pre-down"} and words[1:2] not in (["ip"], ["bridge"]):
+            raise TreeError(f"{where}:{number}: the twin runs `ip` and `bridge` alone: {line.strip()}")
         else:
             options.append((words[0], " ".join(words[1:])))
     interfaces: dict[str, Interface] = {}
     needs: set[str] = set()
     for name, found in stanzas.items():
-        values = dict(found)
-        if name in MANAGEMENT or values.get("vrf") == "mgmt":
+        if name in MANAGEMENT or dict(found).get("vrf") == "mgmt":
             continue
-        needs |= {need for key, _ in found if (need := _need(key))}
-        interfaces[name] = Interface(
-            name,
-            "loopback" if name == "lo" else "bridge" if "bridge-ports" in values else "port",
-            tuple(value for key, value in found if key == "address"),
-            int(values.get("mtu", 0)),
-            tuple(port for port in values.get("bridge-ports", "").split() if port != "none"),
-            values.get("alias", ""),
-        )
+        needs |= {need for key, _ in found if (need := _NEEDS.get(key, ""))}
+        interfaces[name] = _read_stanza(name, found)
     return DataPlane(interfaces, frozenset(needs))
 
 
-def _is_known(option: str) -> bool:
-    return option in _SIMPLE or any(option == key or (key.endswith("-") and option.startswith(key)) for key in _NEEDS)
+def _read_stanza(name: str, found: list[tuple[str, str]]) -> Interface:
+    values = dict(found)
+    members = values.get("bond-slaves", values.get("bridge-ports", "")).split()
+    flags = {
+        "quiet": values.get("vxlan-learning") == "off",
+        "no-flood": values.get("bridge-unicast-flood") == "off",
+        "arp-accept": values.get("arp-accept") == "on",
+    }
+    return Interface(
+        name,
+        _find_kind(name, values),
+        tuple(value for key, value in found if key == "address"),
+        int(values.get("mtu", 0)),
+        tuple(port for port in members if port != "none"),
+        values.get("alias", ""),
+        vrf=values.get("vrf", ""),
+        table=int(values.get("vrf-table", 0)),
+        lower=values.get("vlan-raw-device", ""),
+        vlan=int(values.get("vlan-id", 0)),
+        vni=int(values.get("vxlan-id", 0)),
+        local=values.get("vxlan-local-tunnelip", ""),
+        mac=values.get("hwaddress", ""),
+        is_vlan_aware=values.get("bridge-vlan-aware") == "yes",
+        tagged=tuple(int(vlan) for vlan in values.get("bridge-vids", "").split()),
+        untagged=int(values.get("bridge-access", values.get("bridge-pvid", 0))),
+        system_mac=values.get("bond-ad-actor-system", ""),
+        flags=frozenset(flag for flag, is_set in flags.items() if is_set),
+        ups=tuple(value for key, value in found if key == "post-up"),
+        downs=tuple(value for key, value in found if key == "pre-down"),
+    )
 
 
-def _need(option: str) -> str:
-    if option in _SIMPLE:
-        return ""
-    return next((need for key, need in _NEEDS.items() if option == key or (key.endswith("-") and option.startswith(key))), "")
-
-
-def parse_config_db(text: str, where: str) -> DataPlane:
-    """Read SONiC's config_db.json: PORT, INTERFACE, LOOPBACK_INTERFACE, VLAN, VLAN_MEMBER, VLAN_INTERFACE.
-
-    Raises:
-        TreeError: it is not a config_db.json.
-    """
-    try:
-        tables: dict[str, dict[str, Any]] = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise TreeError(f"{where}:{error.lineno}: not JSON: {error.msg}") from None
-    addresses: dict[str, list[str]] = {}
-    for table in ("INTERFACE", "LOOPBACK_INTERFACE", "VLAN_INTERFACE"):
-        for key in tables.get(table, {}):
-            name, _, address = key.partition("|")
-            if address:
-                addresses.setdefault(name, []).append(address)
-    members: dict[str, list[str]] = {}
-    needs = {need for table, need in _SONIC_NEEDS.items() if tables.get(table)}
-    for key, row in tables.get("VLAN_MEMBER", {}).items():
-        vlan, _, port = key.partition("|")
-        members.setdefault(vlan, []).append(port)
-        if row.get("tagging_mode") != "untagged":
-            needs.add("VLAN-aware bridges")
-    if any(row.get("vrf_name") for table in ("INTERFACE", "VLAN_INTERFACE") for row in tables.get(table, {}).values()):
-        needs.add("VRF devices")
-    loopbacks = [address for name, found in addresses.items() if name.startswith("Loopback") for address in found]
-    interfaces = {"lo": Interface("lo", "loopback", tuple(loopbacks))}
-    for name, row in tables.get("PORT", {}).items():
-        if row.get("admin_status") == "up":
-            interfaces[name] = Interface(
-                name, "port", tuple(addresses.get(name, ())), int(row.get("mtu", 0)), (), row.get("description", "")
-            )
-    for name in tables.get("VLAN", {}):
-        interfaces[name] = Interface(name, "bridge", tuple(addresses.get(name, ())), 0, tuple(members.get(name, ())))
-    return DataPlane(interfaces, frozenset(needs))
+def _find_kind(name: str, values: dict[str, str]) -> Kind:
+    if name == "lo":
+        return "loopback"
+    kinds: dict[str, Kind] = {
+        "bridge-ports": "bridge",
+        "vrf-table": "vrf",
+        "bond-slaves": "bond",
+        "vxlan-id": "vxlan",
+        "vlan-raw-device": "vlan",
+    }
+    return next((kind for key, kind in kinds.items() if key in values), "port")

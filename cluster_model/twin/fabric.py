@@ -10,18 +10,26 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cluster_model.plan.model import Server, ServerPort, Switch
+from cluster_model.twin.dataplane import Interface
 from cluster_model.twin.lines import (
+    add_interface,
+    find_present,
+    list_bridge_lines,
     list_host_lines,
+    list_removal_lines,
     list_service_lines,
     list_site_lines,
     list_switch_lines,
-    set_up_interface,
+    list_vlan_lines,
     set_up_port,
 )
 from cluster_model.twin.machine import DAEMONS
-from cluster_model.twin.node import Node, NodeError
+from cluster_model.twin.node import PATIENCE_S, Node, NodeError
+from cluster_model.twin.outside import Peer, list_peer_lines, list_peers, write_peer_conf
 from cluster_model.twin.scope import SITE, Link, Scope
+from cluster_model.twin.tenants import LOCAL, name_route
 from cluster_model.twin.tree import SwitchFiles, Tree, name_device
+from cluster_model.twin.vty import ask_daemon
 
 WORKERS = 4
 _FORWARDING = {
@@ -41,18 +49,15 @@ LLDP = "configure lldp tx-interval 2\n"
 
 
 def _start_script(daemons: Sequence[str]) -> str:
-    """Return the script that starts a switch's daemons, reads its frr.conf and starts LLDP."""
-    sockets = " ".join(f"/run/frr/{daemon}.vty" for daemon in daemons)
+    """Return the script that starts a switch's daemons and LLDP."""
     lines = ["rm -f /run/frr/* /run/lldpd.*", "chown -R frr:frr /etc/frr", "PATH=$PATH:/usr/sbin:/sbin"]
     for daemon in daemons:
         extra = " -s 90000000" if daemon == "zebra" else ""
         lines.append(f"{DAEMONS}/{daemon} -d -A 127.0.0.1 -u frr -g frr{extra} >/run/frr/{daemon}.log 2>&1 </dev/null || exit 3")
-    lines += [
-        f"for socket in {sockets}; do n=0; until [ -S $socket ]; do n=$((n+1)); [ $n -lt 400 ] || exit 4; sleep 0.05; done; done",
-        "vtysh -b >/run/frr/vtysh.log 2>&1 || { cat /run/frr/vtysh.log; exit 5; }",
-        "lldpd >/run/lldpd.log 2>&1 </dev/null",
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, "lldpd >/run/lldpd.log 2>&1 </dev/null"])
+
+
+_LOAD = "vtysh -b >/run/frr/vtysh.log 2>&1 || { cat /run/frr/vtysh.log; exit 5; }"
 
 
 class Fabric:
@@ -83,6 +88,8 @@ class Fabric:
         begin = time.monotonic()
         names = [*self.scope.switches, *self.scope.servers]
         names += [SITE] if any(link.b == SITE for link in self.scope.links) else []
+        peers = list(list_peers(self.tree.plan, self.scope.switches.values()))
+        names += [peer.machine for peer in peers]
         self.say(f"{len(self.scope.switches)} switches, {len(self.scope.servers)} hosts: namespaces")
         for name in names:
             self.nodes[name] = Node(name)
@@ -94,6 +101,7 @@ class Fabric:
             jobs += [pool.submit(self._prepare_switch, switch) for switch in self.scope.switches.values()]
             if SITE in self.nodes:
                 jobs.append(pool.submit(self._prepare_site))
+            jobs += [pool.submit(self._start_peer, peer) for peer in peers]
             for job in jobs:
                 job.result()
             self.times["machines"] = time.monotonic() - begin
@@ -136,18 +144,51 @@ class Fabric:
     def _prepare_switch(self, switch: Switch) -> None:
         node, files = self.nodes[switch.name], self.files(switch.name)
         node.set_kernel(_FORWARDING)
-        node.configure(list_switch_lines(files.plane, self._plugged(switch.name)))
         if "sysctl.conf" in files.files:
             node.write("/var/tmp/sysctl.conf", files.files["sysctl.conf"])
             node.run("sysctl", "-e", "-q", "-p", "/var/tmp/sysctl.conf", check=False)
+        self._make_interfaces(switch.name)
+        if "nftables.conf" in files.files:
+            node.run("nft", "-f", "-", text=files.files["nftables.conf"])
         node.write("/etc/frr/vtysh.conf", "service integrated-vtysh-config\n")
         lldp = files.files.get("lldpd.conf", "configure lldp portidsubtype ifname\n")
         node.write("/etc/lldpd.d/1-rendered.conf", "".join(f"{line}\n" for line in lldp.splitlines() if "pattern" not in line))
         node.write("/etc/lldpd.d/2-twin.conf", LLDP)
         node.write("/etc/frr/frr.conf", self.adapt(switch.name))
 
+    def _make_interfaces(self, name: str) -> None:
+        """Make a switch's interfaces, as its files say."""
+        node, plane = self.nodes[name], self.files(name).plane
+        present = find_present(plane, self._plugged(name))
+        node.configure(list_switch_lines(plane, self._plugged(name)))
+        if lines := list_bridge_lines(plane, present):
+            node.configure(lines, "bridge")
+        node.set_kernel(
+            {f"ipv4/conf/{item.name}/arp_accept": "1" for item in plane.interfaces.values() if "arp-accept" in item.flags}
+        )
+
+    def _start_peer(self, peer: Peer) -> None:
+        node = self.nodes[peer.machine]
+        node.set_kernel(_FORWARDING)
+        node.configure(list_peer_lines(peer))
+        node.write("/etc/frr/vtysh.conf", "service integrated-vtysh-config\n")
+        node.write("/etc/frr/frr.conf", write_peer_conf(peer))
+        self._start_frr(node, ("zebra", "staticd", "bgpd"))
+
     def _start(self, name: str) -> None:
-        self.nodes[name].run("sh", "-c", _start_script(self.files(name).daemons))
+        self._start_frr(self.nodes[name], self.files(name).daemons)
+
+    @staticmethod
+    def _start_frr(node: Node, daemons: Sequence[str]) -> None:
+        """Start a machine's daemons, and let them read frr.conf once they listen."""
+        node.run("sh", "-c", _start_script(daemons))
+        sockets = [node.root / f"run/frr/{daemon}.vty" for daemon in daemons]
+        deadline = time.monotonic() + PATIENCE_S
+        while missing := [socket.name for socket in sockets if not socket.exists()]:
+            if time.monotonic() > deadline:
+                raise NodeError(f"{node.name}: {', '.join(missing)} did not come")
+            time.sleep(0.05)
+        node.run("sh", "-c", _LOAD)
 
     def _prepare_host(self, server: Server) -> None:
         node = self.nodes[server.name]
@@ -174,6 +215,8 @@ class Fabric:
         node = self.nodes[name]
         node.configure([f"link set {name_device(port)} down" for owner, port in self._links if owner == name])
         node.kill_all()
+        if lines := list_removal_lines(self.files(name).plane, self._plugged(name)):
+            node.configure(lines)
 
     def start_switch(self, name: str, frr_conf: str | None = None) -> None:
         """Start a dead switch again, as from its disk.
@@ -187,6 +230,8 @@ class Fabric:
             node.run("ip", "route", "flush", "proto", table, check=False)
         node.run("ip", "nexthop", "flush", check=False)
         node.write("/etc/frr/frr.conf", self.adapt(name, frr_conf))
+        if list_removal_lines(self.files(name).plane, self._plugged(name)):
+            self._make_interfaces(name)
         node.configure([f"link set {name_device(port)} up" for owner, port in self._links if owner == name])
         self._start(name)
 
@@ -211,35 +256,66 @@ class Fabric:
         plane = self.files(name).plane
         device = name_device(port)
         if device in plane.interfaces:
-            bridges = [bridge.name for bridge in plane.interfaces.values() if device in bridge.members]
-            lines = [f"link set {device} master {bridge}" for bridge in bridges]
-            self.nodes[name].configure([*set_up_interface(plane.interfaces[device]), *lines])
+            lines = add_interface(plane, plane.interfaces[device], [device])
+            for owner in plane.interfaces.values():
+                if device in owner.members and owner.kind == "bond":
+                    lines += [f"link set {device} down", f"link set {device} master {owner.name}", f"link set {device} up"]
+                elif device in owner.members and not owner.is_vlan_aware:
+                    lines.append(f"link set {device} master {owner.name}")
+            self.nodes[name].configure(lines)
+            if vlans := list_vlan_lines(plane.interfaces[device]):
+                self.nodes[name].configure(vlans, "bridge")
 
     # read ------------------------------------------------------------------------------------------------------------
 
     def show(self, name: str, daemon: str, what: str) -> Any:
         """Return what a daemon shows as JSON; {} where it does not answer."""
-        said = self.nodes[name].run("vtysh", "-d", daemon, "-c", f"show {what} json", check=False)
+        said = ask_daemon(self.nodes[name].root / f"run/frr/{daemon}.vty", f"show {what} json")
         try:
             return json.loads(said)
         except json.JSONDecodeError:
             return {}
 
     def read_routes(self, name: str) -> dict[str, frozenset[str]]:
-        """Return what a switch forwards by: prefix to the devices of its next hops; own networks and black holes left out."""
+        """Return what a switch forwards by: prefix to the devices of its next hops; own networks and black holes left out.
+
+        Routes of VRFs are called as name_route does, and have addresses of next hops; those of single hosts are left out.
+        """
         if self.is_closed:
             raise NodeError("the twin was ended")
-        command = ["nsenter", "-t", str(self.nodes[name].pid), "-n", "ip", "-N", "-j", "-4", "route"]
+        vrfs = self._vrfs(name)
+        tables = ["show", "table", "all"] if vrfs else []
+        command = ["nsenter", "-t", str(self.nodes[name].pid), "-n", "ip", "-N", "-j", "-4", "route", *tables]
         said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         routes = {}
         for route in json.loads(said or "[]"):
-            if route.get("protocol") in {"186", "196", "bgp", "static"} and route.get("type") != "blackhole":
+            if route.get("protocol") in {"186", "196", "bgp", "static"} and route.get("type") not in {"blackhole", "unreachable"}:
+                table = str(route.get("table", "254"))
+                if table != "254" and table not in vrfs:
+                    continue
+                vrf = vrfs.get(table, "")
                 hops = route.get("nexthops") or ([route] if "dev" in route else [])
-                live = frozenset(hop["dev"] for hop in hops if not {"dead", "linkdown"} & set(hop.get("flags", ())))
+                hops = [hop for hop in hops if not {"dead", "linkdown"} & set(hop.get("flags", ()))]
                 prefix = "0.0.0.0/0" if route["dst"] == "default" else route["dst"]
-                if live:
-                    routes[prefix if "/" in prefix else f"{prefix}/32"] = live
+                prefix = prefix if "/" in prefix else f"{prefix}/32"
+                if vrf and hops and not prefix.endswith("/32"):
+                    routes[name_route(prefix, vrf)] = frozenset(hop.get("gateway", LOCAL) for hop in hops)
+                elif hops and not vrf:
+                    routes[prefix] = frozenset(hop["dev"] for hop in hops)
         return routes
+
+    def _vrfs(self, name: str) -> dict[str, str]:
+        """Return the VRFs of a switch, as the plan calls them, by the number of their table."""
+        overlay = self.scope.switches[name].overlay
+        if overlay is None:
+            return {}
+        devices = {vrf.name: self.find_vrf(name, vrf.name) for vrf in overlay.vrfs}
+        return {str(device.table): vrf for vrf, device in devices.items() if device is not None}
+
+    def find_vrf(self, name: str, vrf: str) -> Interface | None:
+        """Return the device of a VRF, which some systems call by a prefix and its name."""
+        interfaces = self.files(name).plane.interfaces
+        return next((interfaces[device] for device in (vrf, f"Vrf{vrf}") if device in interfaces), None)
 
     def read_neighbours(self, name: str) -> dict[str, tuple[str, set[str]]]:
         """Return a device's LLDP neighbours: port to (system name, names that the far port goes by, its MAC included)."""

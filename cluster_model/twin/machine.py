@@ -13,14 +13,14 @@ from cluster_model.twin.node import Node, NodeError
 DAEMONS = Path("/usr/lib/frr")
 PROGRAMS = {"vtysh": "frr", "lldpd": "lldpd", "lldpcli": "lldpd", "ip": "iproute2", "nsenter": "util-linux", "sysctl": "procps"}
 _PROBES = {
-    "VRF devices": "link add gypa type vrf table 7",
-    "VLAN-aware bridges": "link add gypb type bridge vlan_filtering 1",
-    "VLAN devices": "link add link lo name gypc type vlan id 2",
-    "bonds": "link add gypd type bond",
+    "VRF devices": ("link add gypa type vrf table 7",),
+    "VLAN-aware bridges": ("link add gypb type bridge vlan_filtering 1",),
+    "VLAN devices": ("link add gypc type veth peer name gypd", "link add link gypc name gype type vlan id 2"),
+    "bonds": ("link add gypf type bond mode 802.3ad",),
 }
 
 
-NEEDS = frozenset({*_PROBES, "MLAG"})
+NEEDS = frozenset(_PROBES)
 """All that a switch may need beside ports and plain bridges."""
 
 
@@ -62,12 +62,12 @@ def count_room() -> int:
 
 def list_lacks() -> frozenset[str]:
     """Return what the kernel lacks of what a switch may need (as DataPlane.needs names it), tried in a namespace of its own."""
-    lacks = {"MLAG"}
+    lacks = set()
     node = Node("twin-probe")
     try:
-        for need, line in _PROBES.items():
+        for need, lines in _PROBES.items():
             try:
-                node.configure([line])
+                node.configure(list(lines))
             except NodeError:
                 lacks.add(need)
     finally:

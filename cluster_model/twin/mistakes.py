@@ -124,7 +124,7 @@ def play_mistake(trials: NetworkTrials, mistake: Mistake, mend: bool) -> tuple[s
         What the trial said about it, empty where it did not catch or name it; and what else is wrong.
     """
     mistake.plant()
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S * trials.slowness
     caught, last = "", Verdict("")
     while not caught and time.monotonic() < deadline:
         time.sleep(0.5)

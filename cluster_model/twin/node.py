@@ -20,7 +20,8 @@ from pathlib import Path
 NEW_NET, NEW_MOUNT, NEW_UTS, NEW_PID = 0x40000000, 0x00020000, 0x04000000, 0x20000000
 _RECURSIVE_PRIVATE = 1 << 18 | 1 << 14
 _SET_DEATH_SIGNAL, _SET_NAME = 1, 15
-PATIENCE_S = 120
+PATIENCE_S = 600
+"""For a command that hangs; under emulation, on a busy machine, some need minutes."""
 _PRIVATE = ("/run", "/etc/frr", "/etc/lldpd.d", "/etc/opensm", "/var/tmp")
 _OWNERS = {"/run/frr": "frr", "/run/lldpd": "_lldpd", "/etc/frr": "frr"}
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -88,18 +89,23 @@ class Node:
         """Return what to put before a command that shall run in the machine."""
         return ["nsenter", "-t", str(self.pid), "-n", "-m", "-u", "-p"]
 
-    def configure(self, batch: list[str]) -> None:
-        """Run lines of `ip -b` in the machine's network namespace."""
-        command = ["nsenter", "-t", str(self.pid), "-n", "ip", "-b", "-"]
+    @property
+    def root(self) -> Path:
+        """Return where the machine's files are seen from here."""
+        return Path(f"/proc/{self.pid}/root")
+
+    def configure(self, batch: list[str], program: str = "ip") -> None:
+        """Run lines of `ip -b` in the machine's network namespace, or of another program that takes a batch so."""
+        command = ["nsenter", "-t", str(self.pid), "-n", program, "-b", "-"]
         done = subprocess.run(command, input="\n".join(batch) + "\n", capture_output=True, text=True, check=False)
         if done.returncode:
-            raise NodeError(f"{self.name}: ip: {done.stderr.strip()[-500:]}")
+            raise NodeError(f"{self.name}: {program}: {done.stderr.strip()[-500:]}")
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
         """Write a file as the machine sees it; only below its own folders."""
         if not path.startswith(self._private):
             raise ValueError(f"{path} is not the machine's own")
-        target = Path(f"/proc/{self.pid}/root{path}")
+        target = self.root / path.removeprefix("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.touch(mode)
         target.write_text(text, "utf-8")

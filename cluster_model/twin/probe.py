@@ -36,7 +36,7 @@ class Prober:
         self._nodes = nodes
         self._sockets: dict[tuple[str, str], socket.socket] = {}
         self._poll = select.epoll()
-        self._by_fd: dict[int, socket.socket] = {}
+        self._by_fd: dict[int, tuple[tuple[str, str], socket.socket]] = {}
         self._token = 0
 
     def _socket(self, machine: str, source: str) -> socket.socket:
@@ -48,7 +48,8 @@ class Prober:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
             made.bind((source, 0))
             self._poll.register(made.fileno(), select.EPOLLIN)
-            self._sockets[key] = self._by_fd[made.fileno()] = made
+            self._sockets[key] = made
+            self._by_fd[made.fileno()] = (key, made)
         return self._sockets[key]
 
     def ping(self, asks: Sequence[Ask], within_s: float) -> set[int]:
@@ -59,7 +60,7 @@ class Prober:
             within_s: how long to go on; unanswered ones are asked again twice a second.
 
         Returns:
-            Indices of the asks that were answered.
+            Indices of the asks that were answered, to the machine that asked: others may have its address.
         """
         self._token = self._token % 0xFFFF + 1
         answered: set[int] = set()
@@ -70,9 +71,9 @@ class Prober:
                 if number not in answered:
                     self._send(ask, number)
                     if number % _BURST == _BURST - 1:
-                        self._receive(0.002, answered)
+                        self._receive(0.002, asks, answered)
             while len(answered) < len(asks) and (left := again - time.monotonic()) > 0:
-                self._receive(left, answered)
+                self._receive(left, asks, answered)
             if again >= deadline:
                 break
         return answered
@@ -84,15 +85,16 @@ class Prober:
         with suppress(OSError):  # no route, or an address without a cable: not answered
             self._socket(ask.machine, ask.source).sendto(packet, (ask.target, 0))
 
-    def _receive(self, wait_s: float, answered: set[int]) -> None:
+    def _receive(self, wait_s: float, asks: Sequence[Ask], answered: set[int]) -> None:
         for descriptor, _ in self._poll.poll(max(wait_s, 0)):
+            key, made = self._by_fd[descriptor]
             with suppress(BlockingIOError):
                 while True:
-                    packet = self._by_fd[descriptor].recv(200)
+                    packet = made.recv(200)
                     body = packet[(packet[0] & 15) * 4 :]
                     if len(body) >= 14 and body[0] == _TYPE_REPLY:
                         token, number = struct.unpack("!HI", body[8:14])
-                        if token == self._token:
+                        if token == self._token and key == (asks[number].machine, asks[number].source):
                             answered.add(number)
 
     def close(self) -> None:

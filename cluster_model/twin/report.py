@@ -7,14 +7,18 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Result = Literal["passed", "failed", "left out"]
-SIGNS: dict[Result, str] = {"passed": "ok", "failed": "FAILED", "left out": "left out"}
+Result = Literal["passed", "failed", "left out", "note"]
+SIGNS: dict[Result, str] = {"passed": "ok", "failed": "FAILED", "left out": "left out", "note": "note"}
+HERE, SMALL_MACHINE = "namespaces", "small machine"
 SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A trial's result. `details` are sentences that name devices; `basis` is empty where the rendered file itself was booted."""
+    """A trial's result. `details` are sentences that name devices; `basis` is empty where the rendered file itself was booted.
+
+    A note says how something was tried, and is no result. `place` is where: in namespaces here, or in the small machine.
+    """
 
     kind: Literal["scope", "trial", "fault", "mistake"]
     network: str
@@ -24,6 +28,7 @@ class Row:
     details: tuple[str, ...] = ()
     seconds: float = 0.0
     basis: str = ""
+    place: str = HERE
 
 
 @dataclass
@@ -49,7 +54,7 @@ class Report:
     def summarize(self) -> str:
         """Return the last line of the table."""
         counts = {result: sum(row.result == result for row in self.rows) for result in SIGNS}
-        parts = [f"{count} {result}" for result, count in counts.items() if count]
+        parts = [f"{count} {result}" for result, count in counts.items() if count and result != "note"]
         return f"{', '.join(parts) or 'nothing tried'}, in {self.seconds:.0f} s."
 
 

@@ -136,6 +136,11 @@ class Expectations:
             front = list(found)
         return table
 
+    def owner_of(self, prefix: str) -> str:
+        """Return the switch that shall announce a prefix; empty where it is nobody's, or several switches'."""
+        owners = [name for name, switch in self.switches.items() if prefix in switch.originates]
+        return owners[0] if len(owners) == 1 else ""
+
     # hosts -----------------------------------------------------------------------------------------------------------
 
     def _list_endpoints(self) -> Iterator[Endpoint]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from cluster_model.twin.fabric import Fabric
@@ -18,9 +18,11 @@ from cluster_model.twin.infiniband.scope import Part, choose_parts
 from cluster_model.twin.machine import list_lacks
 from cluster_model.twin.management import attach
 from cluster_model.twin.mistakes import PLANS, play_mistake
-from cluster_model.twin.report import Report, Row, judge
-from cluster_model.twin.routes import ALIVE, Expectations
+from cluster_model.twin.overlay_trials import list_overlay_trials
+from cluster_model.twin.report import HERE, Report, Row, judge
+from cluster_model.twin.routes import ALIVE
 from cluster_model.twin.scope import Sampling, Scope, choose_scope
+from cluster_model.twin.tenants import dress_hosts, expect
 from cluster_model.twin.tree import STAND_IN, Tree
 from cluster_model.twin.trials import TRIALS, NetworkTrials
 
@@ -29,12 +31,19 @@ PLACE = "in network namespaces of this machine"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to run: how much of the cluster, which networks (none: all), and which parts beside the trials."""
+    """What to run: how much of the cluster, which networks (none: all), and which parts beside the trials.
+
+    `elsewhere`: whether what this kernel cannot carry is tried in the small machine. `slowness`: how many times longer things
+    may take; `place`: what rows say of where they were tried.
+    """
 
     sampling: Sampling = field(default_factory=Sampling)
     networks: tuple[str, ...] = ()
     faults: bool = True
     mistakes: bool = True
+    elsewhere: bool = True
+    slowness: float = 1.0
+    place: str = HERE
 
 
 @dataclass
@@ -62,6 +71,8 @@ class Run:
         self._begin = time.monotonic()
         self._parts: list[Part] = []
         self.report = Report(tree.plan.name, tree.plan.digest, PLACE)
+        self.elsewhere: list[str] = []
+        self.needs_elsewhere: frozenset[str] = frozenset()
 
     def say(self, text: str) -> None:
         """Tell what is being done."""
@@ -70,6 +81,7 @@ class Run:
 
     def add(self, row: Row) -> None:
         """Take a row into the report, and tell it."""
+        row = replace(row, place=self.options.place) if row.place == HERE else row
         with self._lock:
             self.report.rows.append(row)
             self._listener.on_row(row)
@@ -79,6 +91,8 @@ class Run:
         scope = choose_scope(self.tree, list_lacks(), self.options.sampling, self.options.networks)
         self._parts, lost = choose_parts(self.tree, scope.subnets)
         scope.left_out.update(lost)
+        sampling = self.options.sampling
+        notes = dress_hosts(self.tree.plan, scope, None if sampling.full else max(1, sampling.hosts // 2))
         report = self.report
         report.switches, report.hosts, report.cables = len(scope.switches), len(scope.servers), len(scope.links)
         report.switches += sum(len(part.subnet.switches) for part in self._parts)
@@ -87,8 +101,12 @@ class Run:
         report.sampled = dict(scope.sampled) | {
             f"{part.network}{part.plane}": part.sampled for part in self._parts if part.sampled
         }
+        self.elsewhere = self._find_elsewhere(scope)
         for network, why in scope.left_out.items():
-            self.add(Row("scope", network, "whole network", "left out", why))
+            if network not in self.elsewhere:
+                self.add(Row("scope", network, "whole network", "left out", why))
+        for what, text in notes.items():
+            self.add(Row("scope", "", what, "note", text))
         for kind, count in () if management else scope.unplugged.items():
             self.add(Row("scope", "", kind, "left out", f"{count} cables end in the dark here"))
         for network, text in scope.sampled.items():
@@ -97,6 +115,22 @@ class Run:
             if part.sampled:
                 self.add(Row("scope", part.network, f"sample{part.plane}", "left out", f"booted: {part.sampled}"))
         return scope
+
+    def _find_elsewhere(self, scope: Scope) -> list[str]:
+        """Return the networks that need the small machine; where there is none, they are left out with the reason."""
+        networks = list(scope.missing)
+        why = "gpuyard twin test tries it in a small machine"
+        if self.options.elsewhere and networks:
+            from cluster_model.twin.vm.kernel import list_obstacles
+
+            obstacles = list_obstacles()
+            if not obstacles:
+                self.needs_elsewhere = frozenset().union(*scope.missing.values())
+                return networks
+            why = f"no small machine either: {'; '.join(obstacles)}"
+        for network in networks:
+            scope.left_out[network] += f"; {why}" if self.options.place == HERE else ""
+        return []
 
     @contextmanager
     def boot(self, scope: Scope) -> Iterator[Fabric]:
@@ -116,7 +150,7 @@ class Run:
         with self.boot(scope) as fabric:
             for name in scope.networks:
                 say(f"{name}: waiting for routes")
-                trials = NetworkTrials(fabric, Expectations(scope, name))
+                trials = NetworkTrials(fabric, expect(scope, name, self.tree.plan))
                 trials.wait_for_routes(ALIVE)
                 trials.close()
             say("management")
@@ -139,7 +173,8 @@ class Run:
     def _execute_ethernet(self, scope: Scope) -> None:
         if scope.networks:
             with self.boot(scope) as fabric:
-                every = {name: NetworkTrials(fabric, Expectations(scope, name)) for name in scope.networks}
+                plan, slowness = self.tree.plan, self.options.slowness
+                every = {name: NetworkTrials(fabric, expect(scope, name, plan), slowness) for name in scope.networks}
                 self._side_by_side(fabric, [partial(self._try_whole, trials) for trials in every.values()])
                 self._try_foreign(fabric, every)
                 if self.options.faults:
@@ -148,6 +183,10 @@ class Run:
                     self._play_mistakes(fabric, list(every.values()))
                 for trials in every.values():
                     trials.close()
+        if self.elsewhere:
+            from cluster_model.twin.vm.job import try_elsewhere
+
+            try_elsewhere(self)
 
     def _side_by_side(self, fabric: Fabric, jobs: list[Callable[[], None]]) -> None:
         with ThreadPoolExecutor(len(jobs)) as pool:
@@ -181,7 +220,7 @@ class Run:
                 basis,
             )
         )
-        for name, trial in TRIALS:
+        for name, trial in (*TRIALS, *list_overlay_trials(trials)):
             begin = time.monotonic()
             self.say(f"{trials.network}: {name}")
             verdict = trial(trials)

@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cluster_model.plan.model import Cable, Server, Switch
+from cluster_model.twin.outside import list_peers, name_port
 from cluster_model.twin.tree import Tree
 
 SITE = "site"
 """The machine that stands for the site's router."""
+OUTER = {"upstream", "external"}
+"""Kinds of links to machines that the plan does not have: the site's router, external peers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Scope:
         sampled: network → what was taken of it, in words; networks that are whole are absent.
         unplugged: cables of booted networks that end in devices the twin has not, by kind of device.
         subnets: the InfiniBand networks that are wanted; `infiniband.scope` says what of them is booted.
+        missing: network that is left out → what it needs of the kernel.
     """
 
     switches: dict[str, Switch]
@@ -75,6 +79,7 @@ class Scope:
     sampled: dict[str, str] = field(default_factory=dict)
     unplugged: dict[str, int] = field(default_factory=dict)
     subnets: tuple[str, ...] = ()
+    missing: dict[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def networks(self) -> list[str]:
@@ -98,6 +103,7 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
     plan, wanted = tree.plan, set(only)
     left_out: dict[str, str] = {}
     sampled: dict[str, str] = {}
+    without: dict[str, frozenset[str]] = {}
     switches: dict[str, Switch] = {}
     subnets: list[str] = []
     for network in plan.networks:
@@ -110,6 +116,7 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
         chosen = members if sampling.full or len(members) <= sampling.whole_up_to else _sample(members, sampling)
         missing = lacks & frozenset().union(*(tree.switch_files(switch).plane.needs for switch in chosen))
         if missing:
+            without[network.name] = missing
             left_out[network.name] = f"needs {', '.join(sorted(missing))}, which is not to be had here"
             continue
         if len(chosen) < len(members):
@@ -121,7 +128,12 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
         Link(switch.network, "upstream", switch.name, way.port, SITE, f"up{number}")
         for number, (switch, way) in enumerate((s, w) for s in switches.values() for w in s.upstreams)
     ]
-    return Scope(switches, servers, tuple(links), left_out, sampled, unplugged, tuple(subnets))
+    links += [
+        Link(border.network, "external", peer.machine, name_port(border), border.name, end.port)
+        for peer in list_peers(plan, switches.values())
+        for border, end in peer.ports
+    ]
+    return Scope(switches, servers, tuple(links), left_out, sampled, unplugged, tuple(subnets), without)
 
 
 def _sample(members: list[Switch], sampling: Sampling) -> list[Switch]:

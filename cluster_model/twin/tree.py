@@ -7,17 +7,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cluster_model.catalogue.load import Catalogue, load_catalogue
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.model import Plan, Server, Switch
-from cluster_model.render.switch.context import Scene
-from cluster_model.render.switch.environment import load_main, render_files
-from cluster_model.twin.dataplane import DataPlane, parse_config_db, parse_interfaces
+from cluster_model.twin.dataplane import DataPlane, parse_interfaces
 from cluster_model.twin.plan_file import TreeError, load_plan
+from cluster_model.twin.sonic_plane import parse_config_db
+
+if TYPE_CHECKING:  # only stand-ins need them, and under emulation they cost half a minute
+    from cluster_model.catalogue.load import Catalogue
+    from cluster_model.render.switch.context import Scene
 
 SECRET = re.compile(r"\{\{gpuyard-secret:([a-z0-9-]+)\}\}")
 STAND_IN = "stand-in: plan proved, file not"
+STAND_IN_MARK = "stand-in"
+"""A file beside those of a switch that are a stand-in already."""
 _PARSERS: dict[str, Callable[[str, str], DataPlane]] = {"interfaces": parse_interfaces, "config_db.json": parse_config_db}
 
 
@@ -64,8 +69,9 @@ class Tree:
     def _read_files(self, switch: Switch) -> SwitchFiles:
         folder = self.folder / "switches" / switch.name
         files = {path.name: fill_secrets(path.read_text("utf-8")) for path in folder.iterdir()} if folder.is_dir() else {}
-        is_stand_in = "frr.conf" not in files
-        if is_stand_in:
+        is_stand_in = files.pop(STAND_IN_MARK, None) is not None
+        if "frr.conf" not in files:
+            is_stand_in = True
             if switch.nos in {"frr", "sonic"}:
                 raise TreeError(f"{folder}: no frr.conf; run gpuyard render again")
             files = self._render_stand_in(switch)
@@ -77,10 +83,15 @@ class Tree:
     @cached_property
     def _scene(self) -> Scene:
         """The plan as if every switch ran FRR, ports with names that Linux can carry."""
+        from cluster_model.catalogue.load import load_catalogue
+        from cluster_model.render.switch.context import Scene
+
         catalogue = self.catalogue or load_catalogue()[0]
         return Scene(replace(self.plan, switches=tuple(_stand_in(switch) for switch in self.plan.switches)), catalogue)
 
     def _render_stand_in(self, switch: Switch) -> dict[str, str]:
+        from cluster_model.render.switch.environment import load_main, render_files
+
         folder = TEMPLATES / "switch"
         main = load_main(folder, "frr")
         assert main is not None

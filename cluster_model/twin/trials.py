@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from cluster_model.twin.fabric import Fabric
 from cluster_model.twin.probe import Ask, Prober
 from cluster_model.twin.routes import ALIVE, Dead, Expectations, Pair, Table
-from cluster_model.twin.scope import SITE
+from cluster_model.twin.scope import OUTER, SITE
 from cluster_model.twin.tree import name_device
 
 PATIENCE_S = 60.0
@@ -34,10 +34,12 @@ class NetworkTrials:
     Args:
         fabric: the running twin.
         expectations: the plan's word on the network.
+        slowness: how many times longer things may take than on a machine of one's own: under emulation they do.
     """
 
     fabric: Fabric
     expectations: Expectations
+    slowness: float = 1.0
     prober: Prober = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,7 +91,7 @@ class NetworkTrials:
 
     def try_until_right(self, trial: Callable[[], Verdict], within_s: float = 15.0) -> Verdict:
         """Repeat a trial until it finds no fault, or time is up; return what it found last."""
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + within_s * self.slowness
         while (verdict := trial()).faults and time.monotonic() < deadline:
             time.sleep(0.5)
         return verdict
@@ -132,9 +134,8 @@ class NetworkTrials:
                     )
             for prefix in set(actual) - set(planned):
                 unplanned.setdefault(prefix, []).append(name)
-        owners = {prefix: name for name, switch in self.expectations.switches.items() for prefix in switch.originates}
         for prefix, names in missing.items():
-            owner = owners.get(prefix, "")
+            owner = self.expectations.owner_of(prefix)
             whose = f", which {owner} shall announce," if owner else ""
             culprits |= {owner} - {""}
             faults.insert(0, f"{prefix}{whose} is missing on {_name_some(names)}")
@@ -149,7 +150,11 @@ class NetworkTrials:
 
     def _find_origin(self, name: str, prefix: str) -> str:
         """Return the switch that a prefix comes from, by the AS path that another switch has for it; empty where unknown."""
-        paths = self.fabric.show(name, "bgpd", f"bgp ipv4 unicast {prefix}").get("paths", [])
+        bare, _, vrf = prefix.partition(" in VRF ")
+        device = self.fabric.find_vrf(name, vrf) if vrf else None
+        paths = self.fabric.show(name, "bgpd", f"bgp {f'vrf {device.name} ' if device else ''}ipv4 unicast {bare}").get(
+            "paths", []
+        )
         path = str(paths[0].get("aspath", {}).get("string", "")).split() if paths else []
         owners = {str(switch.asn): switch.name for switch in self.expectations.switches.values()}
         return owners.get(path[-1], "") if path else ""
@@ -166,7 +171,8 @@ class NetworkTrials:
         begin = changed = time.monotonic()
         everything = self.expectations.tables(dead)
         pending, before = dict(everything), dict[str, Table]()
-        while (now := time.monotonic()) - begin < within_s and now - changed < QUIET_S:
+        within_s, quiet_s = within_s * self.slowness, QUIET_S * self.slowness
+        while (now := time.monotonic()) - begin < within_s and now - changed < quiet_s:
             actual = {name: self.fabric.read_routes(name) for name in pending}
             pending = {name: planned for name, planned in pending.items() if actual[name] != planned}
             if not pending:
@@ -207,7 +213,7 @@ class NetworkTrials:
                 if end.route == "0.0.0.0/0"
                 for way in ways
             ]
-        answered = self.prober.ping([ask for ask, _ in asks], 4.0)
+        answered = self.prober.ping([ask for ask, _ in asks], 4.0 * self.slowness)
         faults = [
             f"{ask.machine} ({ask.source}) has no answer from its gateway {ask.target} on {where}"
             for number, (ask, where) in enumerate(asks)
@@ -216,7 +222,7 @@ class NetworkTrials:
         return Verdict(f"{len(answered)} of {len(asks)} answer", tuple(faults))
 
     def _ping(self, pairs: list[Pair], within_s: float) -> set[int]:
-        return self.prober.ping([ask_of(pair) for pair in pairs], within_s) if pairs else set()
+        return self.prober.ping([ask_of(pair) for pair in pairs], within_s * self.slowness) if pairs else set()
 
     # cables ----------------------------------------------------------------------------------------------------------
 
@@ -224,7 +230,7 @@ class NetworkTrials:
         """Try whether LLDP sees the planned neighbour on every port of every switch."""
         seen = {name: self.fabric.read_neighbours(name) for name in self.expectations.switches}
         faults, wrong, culprits, right = [], {}, set(), 0
-        links = [link for link in self.expectations.links if link.b != SITE]
+        links = [link for link in self.expectations.links if link.kind not in OUTER]
         macs = {(s.name, p.name): p.mac for s in self.expectations.scope.servers.values() for p in s.ports}
         for link in links:
             for (name, port), (far, far_port) in (link.ends, link.ends[::-1]):
@@ -271,7 +277,7 @@ def _name_some(names: list[str]) -> str:
 TRIALS: tuple[tuple[str, Callable[[NetworkTrials], Verdict]], ...] = (
     ("sessions", lambda trials: trials.try_until_right(trials.try_sessions)),
     ("BFD", lambda trials: trials.try_until_right(trials.try_bfd)),
-    ("routes and equal paths", lambda trials: trials.try_routes()),
+    ("routes and equal paths", lambda trials: trials.try_until_right(trials.try_routes)),
     ("gateways", lambda trials: trials.try_gateways()),
     ("hosts reach hosts", lambda trials: trials.try_reach()),
     ("LLDP neighbours are the cables", lambda trials: trials.try_until_right(trials.try_cables, 30.0)),

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from cluster_model.twin.dataplane import parse_config_db, parse_interfaces
+from cluster_model.twin.dataplane import parse_interfaces
 from cluster_model.twin.plan_file import TreeError
+from cluster_model.twin.sonic_plane import parse_config_db
 
 INTERFACES = """\
 # ifupdown2
@@ -112,17 +113,17 @@ def test_config_db_without_management_and_dark_ports():
 
 
 @pytest.mark.parametrize(
-    ("more", "need"),
+    ("more", "needs"),
     [
-        ({"VRF": {"Vrf_red": {}}}, "VRF devices"),
-        ({"PORTCHANNEL": {"PortChannel1": {}}}, "bonds"),
-        ({"INTERFACE": {"Ethernet0": {"vrf_name": "Vrf_red"}}}, "VRF devices"),
-        ({"VLAN_MEMBER": {"Vlan11|Ethernet24": {"tagging_mode": "tagged"}}}, "VLAN-aware bridges"),
-        ({"VXLAN_TUNNEL_MAP": {"VXLAN|map": {}}}, "VLAN-aware bridges"),
+        ({"VRF": {"Vrf_red": {}}}, {"VRF devices"}),
+        ({"PORTCHANNEL": {"PortChannel1": {}}}, {"bonds"}),
+        ({"INTERFACE": {"Ethernet0": {"vrf_name": "Vrf_red"}}}, {"VRF devices"}),
+        ({"VLAN_MEMBER": {"Vlan11|Ethernet24": {"tagging_mode": "tagged"}}}, {"VLAN-aware bridges", "VLAN devices"}),
+        ({"VXLAN_TUNNEL_MAP": {"vtep|map": {"vlan": "Vlan11", "vni": "10011"}}}, {"VLAN-aware bridges", "VLAN devices"}),
     ],
 )
-def test_what_a_config_db_needs_of_the_kernel(more, need):
-    assert parse_config_db(json.dumps({**CONFIG_DB, **more}), "x").needs == {need}
+def test_what_a_config_db_needs_of_the_kernel(more, needs):
+    assert parse_config_db(json.dumps({**CONFIG_DB, **more}), "x").needs == needs
 
 
 def test_a_config_db_that_is_no_json():

@@ -42,7 +42,7 @@ def test_a_switch_has_only_its_plugged_ports(trees):
     lines = list_switch_lines(tree.switch_files(tree.plan.switch("oob-leaf-a01")).plane, {"swp4", "swp51"})
     assert "link set swp51 mtu 1500" in lines and "link set swp4 master vlan13" in lines
     assert not any("swp52" in line or "swp3 " in line for line in lines)
-    assert lines.index("link add vlan13 type bridge") < lines.index("addr add 10.76.64.1/26 dev vlan13")
+    assert lines.index("link add vlan13 type bridge") < lines.index("addr replace 10.76.64.1/26 dev vlan13")
 
 
 def test_the_site_knows_the_way_back(trees, scopes):
@@ -61,7 +61,7 @@ def test_containerlab_has_every_node_and_link(trees, scopes):
     for name, node in topology["nodes"].items():
         for bind in node["binds"]:
             assert bind.partition(":")[0] in files, name
-    assert "ip addr add 10.67.128.0/32 dev lo\n" in files["compute-leaf-u01-01/up.sh"]
+    assert "ip addr replace 10.67.128.0/32 dev lo\n" in files["compute-leaf-u01-01/up.sh"]
 
 
 ROWS = (

@@ -1,0 +1,91 @@
+"""Networks that this kernel cannot carry, tried in the small machine: the same run, on a copy of the tree, its rows sent back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cluster_model.twin.report import HERE, SMALL_MACHINE, Row
+from cluster_model.twin.scope import Sampling
+from cluster_model.twin.tree import STAND_IN_MARK, open_tree
+from cluster_model.twin.vm.guest import Tell
+from cluster_model.twin.vm.kernel import UnavailableError
+from cluster_model.twin.vm.machine import SHARE, run_in_machine
+
+if TYPE_CHECKING:
+    from cluster_model.twin.run import Options, Run
+    from cluster_model.twin.tree import Tree
+
+SLOWNESS = 4.0
+"""An emulated processor is about thirty times slower, and two thirds of what happens is waiting; a busy machine doubles it."""
+
+
+def try_elsewhere(run: Run) -> None:
+    """Try a run's networks of `elsewhere` in the small machine, and take its rows into the run's report.
+
+    Raises:
+        MachineError: it was had, and did not come to the end.
+    """
+    options = replace(run.options, networks=tuple(run.elsewhere), elsewhere=False, slowness=SLOWNESS, place=SMALL_MACHINE)
+    report = run.report
+
+    def take(kind: str, value: Any) -> None:
+        if kind == "row":
+            run.add(Row(**{**value, "details": tuple(value["details"])}))
+        elif kind == "progress":
+            run.say(f"small machine: {value}")
+        elif kind == "kernel":
+            needs = ", ".join(sorted(run.needs_elsewhere))
+            for network in run.elsewhere:
+                run.add(Row("scope", network, "in a small machine", "note", f"QEMU, Linux {value}: this kernel has no {needs}"))
+        elif kind == "report":
+            report.switches, report.hosts, report.cables = (
+                report.switches + value["switches"],
+                report.hosts + value["hosts"],
+                report.cables + value["cables"],
+            )
+            report.sampled |= value["sampled"]
+            report.times |= {f"{SMALL_MACHINE}: {name}": seconds for name, seconds in value["times"].items()}
+
+    run.say("small machine: starting")
+    with tempfile.TemporaryDirectory(prefix="gpuyard-twin-vm-") as scratch:
+        share = Path(scratch)
+        _copy_tree(run.tree, share / "tree", options)
+        (share / "job.json").write_text(json.dumps(asdict(options)), "utf-8")
+        try:
+            run_in_machine("cluster_model.twin.vm.job:try_here", share, take)
+        except UnavailableError as why:
+            for network in run.elsewhere:
+                run.add(Row("scope", network, "whole network", "left out", f"there is no small machine: {why}", place=HERE))
+
+
+def _copy_tree(tree: Tree, target: Path, options: Options) -> None:
+    """Write what the job reads of a tree; stand-ins are rendered here, where it is fast."""
+    target.mkdir()
+    shutil.copy(tree.folder / "plan.json", target)
+    for switch in tree.plan.switches:
+        if switch.network in options.networks:
+            files = tree.switch_files(switch)
+            folder = target / "switches" / switch.name
+            folder.mkdir(parents=True)
+            for name, text in files.files.items():
+                (folder / name).write_text(text, "utf-8")
+            if files.is_stand_in:
+                (folder / STAND_IN_MARK).touch()
+
+
+def try_here(tell: Tell) -> None:
+    """Run inside the small machine: what the share asks for, every row told as it comes."""
+    from cluster_model.twin.run import Listener, Options, Run
+
+    tell("kernel", Path("/proc/sys/kernel/osrelease").read_text("utf-8").strip())
+    body = json.loads((SHARE / "job.json").read_text("utf-8"))
+    body |= {"sampling": Sampling(**body["sampling"]), "networks": tuple(body["networks"])}
+    listener = Listener(lambda row: tell("row", asdict(row)), lambda text: tell("progress", text))
+    run = Run(open_tree(SHARE / "tree"), Options(**body), listener)
+    report = run.execute()
+    tell("report", {key: getattr(report, key) for key in ("switches", "hosts", "cables", "sampled", "times")})

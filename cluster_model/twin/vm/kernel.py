@@ -1,0 +1,151 @@
+"""Debian's kernel for the small machine: downloaded by apt, unpacked into a cache folder by version, nothing installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
+"""What the machine needs before it sees a file of this one."""
+PROGRAMS = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "cpio": "cpio",
+    "modprobe": "kmod",
+    "apt-get": "apt",
+    "dpkg-deb": "dpkg",
+    "gzip": "gzip",
+    "setpriv": "util-linux",
+}
+HERE = Path(__file__).parent
+_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+class UnavailableError(Exception):
+    """The small machine cannot be had here; the text says why, and what mends it."""
+
+
+def list_obstacles() -> list[str]:
+    """Return what keeps this machine from having a small one, as far as it is seen without trying; each with what mends it."""
+    absent = sorted({package for program, package in PROGRAMS.items() if not find_program(program)})
+    return [f"programs are missing: apt install {' '.join(absent)}"] if absent else []
+
+
+def find_program(name: str) -> str:
+    """Return a program's path, also where only root's PATH has it; empty where there is none."""
+    return shutil.which(name, path=_PATH) or ""
+
+
+def fetch_kernel() -> Path:
+    """Return the folder of the kernel: `root` as its packages unpack, `release`, and `initrd.gz`.
+
+    Raises:
+        UnavailableError: programs are missing, or apt cannot get the packages.
+    """
+    obstacles = list_obstacles()
+    if obstacles:
+        raise UnavailableError("; ".join(obstacles))
+    folder = fetch_packages((_find_kernel(), "busybox-static"))
+    if not (folder / "initrd.gz").is_file():
+        release = next((folder / "root/lib/modules").iterdir()).name
+        run_program("depmod", "-b", str(folder / "root"), release)
+        (folder / "release").write_text(release, "utf-8")
+        _make_initrd(folder, release)
+    return folder
+
+
+def fetch_packages(names: Iterable[str]) -> Path:
+    """Return a folder with the newest versions that apt knows of some packages, unpacked below `root`; kept for the next time.
+
+    Raises:
+        UnavailableError: apt does not know one, or cannot get it.
+    """
+    versions = {name: _find_version(name) for name in names}
+    folder = _home() / "_".join(f"{name}_{version}" for name, version in versions.items()).replace(":", "%")
+    if not folder.is_dir():
+        _home().mkdir(parents=True, exist_ok=True)
+        scratch = _home() / f"new-{os.getpid()}"
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        wanted = [f"{name}={version}" for name, version in versions.items()]
+        run_program("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", *wanted, cwd=scratch)
+        for file in scratch.glob("*.deb"):
+            run_program("dpkg-deb", "-x", str(file), str(scratch / "root"))
+            file.unlink()
+        if folder.exists():
+            shutil.rmtree(scratch)
+        else:
+            scratch.rename(folder)
+    return folder
+
+
+def _home() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or "/var/cache") / "gpuyard"
+
+
+@cache
+def _find_kernel() -> str:
+    """Return the package of the kernel that linux-image-amd64 stands for."""
+    depends = run_program("apt-cache", "depends", "--important", "linux-image-amd64").split()
+    name = next((word for word in depends if word.startswith("linux-image-") and word != "linux-image-amd64"), "")
+    if not name:
+        raise UnavailableError("apt knows no kernel, linux-image-amd64: run apt-get update")
+    return name
+
+
+@cache
+def _find_version(name: str) -> str:
+    lines = run_program("apt-cache", "policy", name).splitlines()
+    version = next((line.split()[1] for line in lines if line.strip().startswith("Candidate:")), "(none)")
+    if version == "(none)":
+        raise UnavailableError(f"apt knows no package {name}: run apt-get update")
+    return version
+
+
+def _make_initrd(folder: Path, release: str) -> None:
+    """Write initrd.gz: busybox, the modules that reach a shared root, and init.sh."""
+    tree = folder / f"initrd-{os.getpid()}"
+    for name in ("bin", "dev", "proc", "sys", "lower", "upper", "new", "modules"):
+        (tree / name).mkdir(parents=True)
+    shutil.copy(folder / "root/bin/busybox", tree / "bin/busybox")
+    shutil.copy(HERE / "init.sh", tree / "init")
+    (tree / "init").chmod(0o755)
+    files: list[str] = []
+    for module in MODULES:
+        said = run_program("modprobe", "-d", str(folder / "root"), "-S", release, "--show-depends", module)
+        files += [line.split()[1] for line in said.splitlines() if line.startswith("insmod")]
+    order = list(dict.fromkeys(files))
+    for file in order:
+        shutil.copy(file, tree / "modules")
+    (tree / "modules/order").write_text("\n".join(Path(file).name for file in order) + "\n", "utf-8")
+    listing = "\n".join(str(path.relative_to(tree)) for path in sorted(tree.rglob("*")))
+    archive = subprocess.run(
+        [find_program("cpio"), "-o", "-H", "newc"], input=listing.encode(), cwd=tree, capture_output=True, check=True
+    )
+    packed = subprocess.run([find_program("gzip"), "-1"], input=archive.stdout, capture_output=True, check=True)
+    scratch = tree.with_suffix(".gz")
+    scratch.write_bytes(packed.stdout)
+    scratch.rename(folder / "initrd.gz")
+    shutil.rmtree(tree)
+
+
+def run_program(program: str, *arguments: str, cwd: Path | None = None) -> str:
+    """Return what a program prints.
+
+    Raises:
+        UnavailableError: it failed.
+    """
+    done = subprocess.run(
+        [find_program(program) or program, *arguments],
+        cwd=cwd,
+        env={**os.environ, "PATH": _PATH, "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise UnavailableError(f"{program} {' '.join(arguments)}: {done.stderr.strip()[-300:]}")
+    return done.stdout
