@@ -72,7 +72,7 @@ def discover(cluster: Path, scans: tuple[str, ...], parallel: int, timeout: floa
     planned = {s.bmc.address.partition("/")[0]: s.name for s in opened.plan.servers if s.bmc}
     extra = [address for prefix in scans for address in list_addresses(_read_prefix(prefix)) if address not in planned]
     places = [(name, address) for address, name in planned.items()] + [("", address) for address in dict.fromkeys(extra)]
-    with _progress(len(places), "asked", form) as tell:
+    with show_progress(len(places), "asked", form) as tell:
         found = {}
         for answer in visit(places, lambda place: probe(*place, timeout), parallel):
             found[answer.address] = answer
@@ -147,7 +147,7 @@ def power(
         _tell_power(opened, visits, action, form)
         return
     _require_words(asking["limits"], everything)
-    with _progress(len(doors), "switched", form) as tell:
+    with show_progress(len(doors), "switched", form) as tell:
         outcomes = switch_machines(
             doors, action, parallel=asking["parallel"], per_rack=per_rack, pause_s=pause, progress=lambda _: tell()
         )
@@ -171,7 +171,7 @@ def boot(cluster: Path, device: Any, persistent: bool, everything: bool, apply: 
         click.echo(f"would tell {len(doors):,} machines to boot {device} at {when}: {_shorten(doors)}; --apply does it")
         return
     _require_words(asking["limits"], everything)
-    with _progress(len(doors), "told", form) as tell:
+    with show_progress(len(doors), "told", form) as tell:
         outcomes = set_boot(doors, device, parallel=asking["parallel"], persistent=persistent, progress=lambda _: tell())
     _finish(opened, outcomes, f"boot {device}", form)
 
@@ -214,7 +214,7 @@ def open_doors(
 def _visit(doors: Sequence[Door], parallel: int, form: Format, *, facts: bool) -> dict[str, Visit]:
     from cluster_model.verify.machines import visit_bmcs
 
-    with _progress(len(doors), "read", form) as tell:
+    with show_progress(len(doors), "read", form) as tell:
         return visit_bmcs(doors, parallel, lambda _: tell(), facts=facts)
 
 
@@ -321,7 +321,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 @contextmanager
-def _progress(total: int, word: str, form: Format) -> Iterator[Callable[[], None]]:
+def show_progress(total: int, word: str, form: Format) -> Iterator[Callable[[], None]]:
     """Show a bar on a terminal, and nothing elsewhere."""
     if form != "text" or not sys.stderr.isatty():
         yield lambda: None

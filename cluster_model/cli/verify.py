@@ -13,6 +13,7 @@ import click
 
 from cluster_model.cli.common import ERRORS, USAGE, accept_inspection, cluster_argument, finding_options, inspect_cluster
 from cluster_model.cli.findings import Format, count_findings, format_json, print_findings, promote_warnings
+from cluster_model.cli.verify_hosts import command as hosts
 
 if TYPE_CHECKING:
     from cluster_model.intent.load import Loaded
@@ -299,3 +300,6 @@ def _print_json(desk: Desk, jobs: list[Job], counts: dict[str, Any], unreached: 
         **({"stand_ins": stand_ins} if stand_ins else {}),
     }
     click.echo(json.dumps({"cluster": desk.plan.name, "devices": devices, **counts, **document}, indent=2, ensure_ascii=False))
+
+
+command.add_command(hosts)

@@ -1,0 +1,133 @@
+"""`gpuyard verify hosts`: the fleet as it tells of itself, against the plan."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cluster_model.cli.bmc import print_table, show_progress
+from cluster_model.cli.common import ERRORS, Opened, cluster_argument, open_cluster
+from cluster_model.cli.findings import Format, format_json, print_findings
+
+if TYPE_CHECKING:
+    from cluster_model.diagnostic import Diagnostic
+    from cluster_model.verify.hosts import Told
+
+UNREACHED = 3
+"""Exit code where a host was not reached; main.py has them all."""
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("hosts")
+@cluster_argument
+@click.option("--limit", "limits", multiple=True, metavar="WORD", help="Name, pattern, group, rack or unit-N; repeatable.")
+@click.option("--user", envvar="GPUYARD_HOST_USER", default="", help="User on hosts [env GPUYARD_HOST_USER]; default: yours.")
+@click.option("--key", type=_FILE, envvar="GPUYARD_SSH_KEY", help="Private key [env GPUYARD_SSH_KEY]; default: agent and ~/.ssh.")
+@click.option("--ssh-config", type=_FILE, help="OpenSSH configuration to use, for jump hosts and ports.")
+@click.option("--parallel", type=click.IntRange(1, 2000), default=200, show_default=True, help="Hosts asked at once.")
+@click.option("--timeout", type=click.FloatRange(1, 600), default=60, show_default=True, help="Seconds to wait for an answer.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write what hosts told into this file, as JSON.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the output."
+)
+def command(
+    cluster: Path,
+    limits: tuple[str, ...],
+    user: str,
+    key: Path | None,
+    ssh_config: Path | None,
+    parallel: int,
+    timeout: float,
+    save: Path | None,
+    form: Format,
+) -> None:
+    """Compare hosts with the plan: model, serial, GPUs, ports, speed, PCIe, driver, limits, routes, time. Only reads.
+
+    One login to each, by pyinfra, hundreds at once; each host gets a verdict.
+    """
+    from cluster_model.verify.hosts import compare_hosts
+
+    opened = open_cluster(cluster, form)
+    told = _sweep(opened, limits, user, key, ssh_config, parallel, timeout, form)
+    if save:
+        from cluster_model.paths import replace_file
+
+        replace_file(save, json.dumps({name: dict(host.facts) for name, host in told.items()}, indent=1).encode())
+    findings = {
+        name: [opened.loaded.source.locate(finding) for finding in found]
+        for name, found in compare_hosts(opened.plan, opened.catalogue, told).items()
+    }
+    _report(opened, told, findings, form)
+
+
+def _sweep(
+    opened: Opened,
+    limits: tuple[str, ...],
+    user: str,
+    key: Path | None,
+    ssh_config: Path | None,
+    parallel: int,
+    timeout: float,
+    form: Format,
+) -> dict[str, Told]:
+    try:
+        import pyinfra  # noqa: F401
+    except ImportError:
+        raise click.UsageError("reading hosts needs pyinfra: pip install 'gpuyard[fleet]'") from None
+    from cluster_model.paths import TEMPLATES
+    from cluster_model.transport.bmcs import choose_servers
+    from cluster_model.transport.session import Login, Target
+    from cluster_model.transport.sweep import sweep
+    from cluster_model.verify.collect import find_address
+    from cluster_model.verify.hosts import read_reply
+
+    servers, unknown = choose_servers(opened.plan, limits)
+    if unknown:
+        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint="--limit")
+    targets = [Target(server.name, find_address(opened.plan, server)) for server in servers]
+    login = Login(user, key, ssh_config=ssh_config, answer_s=timeout)
+    script = (TEMPLATES / "hosts/probe.py").read_text("utf-8")
+    asked_at = time.time()
+    with show_progress(len(targets), "read", form) as tell:
+        replies = sweep(targets, script, login, parallel, lambda _: tell())
+    return {name: read_reply(reply, asked_at) for name, reply in replies.items()}
+
+
+def _report(opened: Opened, told: dict[str, Told], findings: dict[str, list[Diagnostic]], form: Format) -> None:
+    from cluster_model.verify.hosts import judge
+
+    verdicts = {name: judge(found) for name, found in findings.items()}
+    counts = Counter(verdicts.values())
+    flat = [finding for found in findings.values() for finding in found]
+    if form == "json":
+        rows = [
+            {"name": name, "verdict": verdicts[name], "reason": host.reason, "seconds": host.seconds,
+             "findings": json.loads(format_json(findings[name]))["findings"]}
+            for name, host in told.items()
+        ]  # fmt: skip
+        click.echo(json.dumps({"cluster": opened.plan.name, "verdicts": counts, "hosts": rows}, indent=2, ensure_ascii=False))
+    else:
+        print_table(
+            ("host", "verdict", "gpus", "driver", "what"),
+            [
+                (
+                    name,
+                    verdict,
+                    str(len(told[name].facts.get("gpus", []))) if told[name].reached else "",
+                    next((str(gpu["driver_version"]) for gpu in told[name].facts.get("gpus", [])), "-"),
+                    ", ".join(dict.fromkeys(finding.id for finding in findings[name])),
+                )
+                for name, verdict in verdicts.items()
+            ],
+        )
+        print_findings(flat, "text")
+        click.echo(", ".join(f"{count:,} {verdict}" for verdict, count in counts.items()) + ".")
+    if counts["not reached"]:
+        raise click.exceptions.Exit(UNREACHED)
+    if any(finding.severity == "error" for finding in flat):
+        raise click.exceptions.Exit(ERRORS)
