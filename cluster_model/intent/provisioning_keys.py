@@ -10,16 +10,19 @@ from pathlib import Path
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.cluster import Cluster
 
-TYPES = (
-    "ssh-ed25519",
-    "ecdsa-sha2-nistp256",
-    "ecdsa-sha2-nistp384",
-    "ecdsa-sha2-nistp521",
-    "sk-ssh-ed25519@openssh.com",
-    "sk-ecdsa-sha2-nistp256@openssh.com",
-    "ssh-rsa",
-)
-"""Key types that OpenSSH takes by default, since 8.9. Source: sshd_config(5), PubkeyAcceptedAlgorithms."""
+TYPES = {
+    "ssh-ed25519": 2,
+    "ecdsa-sha2-nistp256": 3,
+    "ecdsa-sha2-nistp384": 3,
+    "ecdsa-sha2-nistp521": 3,
+    "sk-ssh-ed25519@openssh.com": 3,
+    "sk-ecdsa-sha2-nistp256@openssh.com": 4,
+    "ssh-rsa": 3,
+}
+"""Key types that OpenSSH takes by default, since 8.9, with the fields of each, its name included.
+
+Sources: sshd_config(5), PubkeyAcceptedAlgorithms; RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4; OpenSSH, PROTOCOL.u2f.
+"""
 _EXPECTED = "a public key in one line, such as ssh-ed25519 AAAAC3N... name"
 _FIX = "give the content of a .pub file, whole"
 
@@ -78,10 +81,10 @@ def explain_key(line: str) -> str:
     except (binascii.Error, ValueError):
         return "the key is cut off or damaged"
     parts = list(_split_blob(blob))
-    if len(parts) < 2 or b"".join(parts) == b"" or parts[-1] == b"":
-        return "the key is cut off or damaged"
-    inside = parts[0].decode("ascii", "replace")
-    return "" if inside == kind else f"the line says {kind}, the key itself {inside}"
+    inside = parts[0].decode("ascii", "replace") if parts else ""
+    if inside in TYPES and inside != kind:
+        return f"the line says {kind}, the key itself {inside}"
+    return "" if inside == kind and len(parts) == TYPES[kind] and all(parts) else "the key is cut off or damaged"
 
 
 def _split_blob(blob: bytes) -> Iterator[bytes]:

@@ -30,6 +30,7 @@ def summarize(plan: Plan, findings: Iterable[Diagnostic] = ()) -> dict[str, Any]
         "networks": {network.name: _summarize_network(network) for network in plan.networks},
         "tenants": {tenant.name: _summarize_tenant(tenant, members[tenant.name]) for tenant in plan.tenants},
         "border_peers": {peer.name: peer.asn for peer in plan.border_peers},
+        "provisioning": _summarize_provisioning(plan),
         "cables": len(plan.cables),
         "racks": len(plan.racks),
         "power_w": round(plan.power_w),
@@ -77,6 +78,17 @@ def _summarize_tenant(tenant: Tenant, servers: int) -> dict[str, Any]:
         "subnets": {subnet.name: {"prefix": subnet.prefix, "vlan": subnet.vlan, "vni": subnet.vni} for subnet in tenant.subnets},
         "gpu_quota": None if tenant.gpus < 0 else tenant.gpus,
         "servers": servers,
+    }
+
+
+def _summarize_provisioning(plan: Plan) -> dict[str, Any]:
+    provisioning = plan.provisioning
+    ways = {item.group: item.image for item in provisioning.installations}
+    return {
+        "servers": {server.address: server.name for server in provisioning.servers},
+        "hosts": len(provisioning.hosts),
+        "hosts_without_mac": sum(not host.mac for host in provisioning.hosts),
+        "images": dict(sorted(Counter(ways[host.group] for host in provisioning.hosts).items())),
     }
 
 

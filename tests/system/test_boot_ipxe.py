@@ -1,0 +1,90 @@
+"""The rendered scripts, run by iPXE itself: it asks with MAC, serial number and UUID, and fetches what installs this host.
+
+QEMU runs Debian's ipxe.lkrn in a network namespace; its user-mode network leads the boot server's address to a double there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cluster_model.catalogue.load import load_catalogue
+from cluster_model.intent.load import load_cluster
+from cluster_model.plan.build import build_plan
+from cluster_model.render.tree import render_tree
+
+HERE = Path(__file__).parent
+LOADER = Path("/usr/lib/ipxe/ipxe.lkrn")
+PATIENCE_S = 240
+SERIAL, UUID = "LAB/00 7", "01234567-89ab-4cde-8f01-23456789abcd"
+TOKEN = "f" * 64
+
+
+@pytest.fixture(scope="module")
+def requests(tmp_path_factory):
+    """Return the requests of one run: the first script, then this host's, until the initial file system was asked for."""
+    missing = [name for name in ("qemu-system-x86_64", "unshare") if shutil.which(name) is None]
+    missing += [] if LOADER.is_file() else ["ipxe"]
+    missing += [] if os.geteuid() == 0 else ["root"]
+    if missing:
+        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_BOOT") else pytest.skip)(f"missing: {', '.join(missing)}")
+    loaded = load_cluster(HERE.parents[1] / "inventory" / "lab")
+    plan, _ = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts)
+    tree = render_tree(plan, load_catalogue()[0], {"boot"})
+    boot = plan.provisioning.boot_server.address
+    segment = next(
+        s for s in plan.provisioning.segments if s.name == "host" and s.gateway.rpartition(".")[0] == boot.rpartition(".")[0]
+    )
+    host = next(host for host in plan.provisioning.hosts if host.name == "gpu-001")
+    folder = tmp_path_factory.mktemp("ipxe")
+    (folder / "boot.ipxe").write_bytes(tree["boot/ipxe/boot.ipxe"])
+    script = tree["boot/ipxe/hosts/gpu-001.ipxe"].decode().replace("{{gpuyard-secret:boot-token-gpu-001}}", TOKEN)
+    (folder / f"v1_boot_{host.mac.replace(':', '-')}.ipxe").write_text(script)
+    shutil.copy(LOADER, folder / "deploy_vmlinuz")  # a bzImage, which `kernel` takes
+    first = folder / "first"
+    first.write_text(f"#!ipxe\ndhcp\nchain http://{boot}/boot.ipxe\n")
+    machine = ["qemu-system-x86_64", "-nographic", "-nodefaults", "-m", "256", "-kernel", str(LOADER), "-initrd", str(first)]
+    machine += ["-netdev", f"user,id=n,net={segment.prefix},host={boot},dns={segment.first}"]
+    machine += ["-device", f"virtio-net-pci,netdev=n,mac={host.mac}", "-smbios", f"type=1,serial={SERIAL},uuid={UUID}"]
+    inner = 'ip link set lo up && "$1" "$2" "$3" & shift 3 && sleep 1 && exec "$@"'
+    server = [sys.executable, str(HERE / "boot_http.py"), str(folder)]
+    command = ["unshare", "-n", "-p", "-f", "--kill-child", "sh", "-c", inner, "sh", *server, *machine]
+    run = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
+    )
+    seen, deadline = [], time.monotonic() + PATIENCE_S
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(run.stdout, selectors.EVENT_READ)
+            while time.monotonic() < deadline and not any("initrd.img" in line for line in seen):
+                if selector.select(1.0):
+                    line = run.stdout.readline()
+                    if not line:
+                        break
+                    seen.append(line.strip())
+    finally:
+        run.kill()
+        run.wait(30)
+    return host, seen
+
+
+def test_ipxe_says_who_it_is(requests):
+    host, seen = requests
+    assert "/boot.ipxe" in seen, seen
+    asked = [line for line in seen if line.startswith("/v1/boot/")]
+    mac = host.mac.replace(":", "-")
+    assert len(asked) == 1 and re.fullmatch(rf"/v1/boot/{mac}\.ipxe\?serial=LAB(/|%2F)00%207&uuid={UUID}", asked[0]), seen
+
+
+def test_ipxe_fetches_what_installs_this_host(requests):
+    _, seen = requests
+    paths = [line for line in seen if line.startswith("/")]
+    assert paths[-2:] == ["/deploy/vmlinuz", "/deploy/initrd.img"], seen
