@@ -205,10 +205,9 @@ def _describe_provisioning(plan: Plan) -> Iterator[str]:
         return
     who = f"{boot.name} at {boot.address}" if boot.name else boot.address
     more = f", with {format_count(len(others), 'more server')} for addresses and names" if others else ""
-    if provisioning.is_asked:
-        yield f"\nBoot server: {who}{more}."
-    else:
-        yield f"\nServers get addresses and names from {who}{more}; nothing installs them: the intent has no provisioning."
+    yield f"\nBoot server: {who}{more}."
+    if not provisioning.is_asked:
+        yield "No server is installed: the intent has no provisioning."
 
 
 def _describe_power(plan: Plan) -> Iterator[str]:

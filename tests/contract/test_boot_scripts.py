@@ -32,7 +32,19 @@ COMMANDS = {
     "iseq": 2,
 }
 OPTIONS = {"--replace", "--autofree", "--name", "--no-describe", "--drive"}
-SETTINGS = {"netX/mac", "netX/mac:hexhyp", "serial", "serial:uristring", "uuid", "platform", "manufacturer", "product"}
+SETTINGS = {
+    "netX/mac",
+    "netX/ip",
+    "netX/netmask",
+    "netX/gateway",
+    "netX/mac:hexhyp",
+    "serial",
+    "serial:uristring",
+    "uuid",
+    "platform",
+    "manufacturer",
+    "product",
+}
 
 
 def read_ipxe(text):
