@@ -192,9 +192,9 @@ def test_the_collection_builds_and_its_plugin_works(tmp_path, place):
     assert {"plugins/inventory/gpuyard.py", "meta/runtime.yml", "README.md", "LICENSE"} <= names
     wanted = {"MANIFEST.json", "FILES.json", "README.md", "LICENSE", "CHANGELOG.md", "plugins", "roles", "playbooks", "meta"}
     assert {name.split("/")[0] for name in names} <= wanted, "galaxy.yml must ignore what is no part of a collection"
-    code, out, said = run(
-        ["ansible-galaxy", "collection", "install", "--offline", str(archive), "-p", str(tmp_path / "collections")], tmp_path
-    )
+    # Not with the checkout's settings: those may know the checkout itself as this collection, and nothing would be installed.
+    install = ["ansible-galaxy", "collection", "install", "--offline", str(archive), "-p", str(tmp_path / "collections")]
+    code, out, said = run(install, tmp_path, ANSIBLE_CONFIG=str(tmp_path / "none.cfg"))
     assert code == 0, out + said
     render(place)
     settings = {"ANSIBLE_COLLECTIONS_PATH": str(tmp_path / "collections"), "ANSIBLE_CONFIG": str(tmp_path / "none.cfg")}

@@ -1,0 +1,64 @@
+"""The repository builds as a collection, with nothing in it that is no part of one, and works where it is installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from roles import ROLES, ROOT
+
+BIN = Path(sys.executable).parent
+BELONGS = ("FILES.json", "LICENSE", "MANIFEST.json", "README.md", "meta", "playbooks", "plugins", "roles")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return the archive built from the tracked files of the checkout and those that git would take."""
+    folder = tmp_path_factory.mktemp("collection")
+    listed = subprocess.run(
+        ["git", "ls-files", "-zco", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file() and not name.startswith(("tests/golden/", "tests/errors/")):
+            (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / "source" / name)
+    run(["ansible-galaxy", "collection", "build", "--output-path", folder, folder / "source"], folder)
+    (archive,) = folder.glob("gpuyard-cluster-*.tar.gz")
+    return archive
+
+
+def run(command, folder, **more):
+    environment = {**os.environ, "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_CONFIG": str(folder / "none.cfg"), **more}
+    environment.pop("ANSIBLE_COLLECTIONS_PATH", None) if not more else None
+    done = subprocess.run(
+        [BIN / command[0], *command[1:]], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_archive_holds_what_belongs(built):
+    with tarfile.open(built) as archive:
+        names = archive.getnames()
+    assert sorted({name.split("/")[0] for name in names} - set(BELONGS)) == []
+    assert [role for role in ROLES if f"roles/{role}/meta/argument_specs.yml" not in names] == []
+    assert [name for name in names if "__pycache__" in name or name.endswith((".pyc", "~"))] == []
+    assert "plugins/inventory/gpuyard.py" in names
+
+
+def test_installed_collection_runs(built, tmp_path):
+    run(["ansible-galaxy", "collection", "install", "--offline", "-p", tmp_path / "collections", built], tmp_path)
+    (tmp_path / "play.yml").write_text(
+        "- hosts: localhost\n  connection: local\n  gather_facts: false\n  roles: [gpuyard.cluster.versions]\n"
+    )
+    where = {"ANSIBLE_COLLECTIONS_PATH": str(tmp_path / "collections")}
+    said = run(["ansible-playbook", "-i", "localhost,", "play.yml"], tmp_path, **where)
+    assert "ok=2" in said, "the role's arguments and the lock were checked"
+    listed = run(["ansible-doc", "-t", "role", "-l", "gpuyard.cluster"], tmp_path, **where)
+    assert [role for role in ROLES if f"gpuyard.cluster.{role}" not in listed] == []
+    shown = run(["ansible-doc", "-t", "inventory", "gpuyard.cluster.gpuyard"], tmp_path, **where)
+    assert "GPUYARD_BUILD" in shown

@@ -1,0 +1,56 @@
+"""Playbooks: one verb per file, in batches with a failure budget, all of them in site.yml; every task file is read by Ansible."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from roles import ROLES, ROOT, read
+
+BIN = Path(sys.executable).parent
+PLAYBOOKS = sorted(file.name for file in (ROOT / "playbooks").glob("*.yml"))
+VERBS = [name for name in PLAYBOOKS if name != "site.yml"]
+
+
+def check_syntax(playbook, folder, *options):
+    environment = {**os.environ, "ANSIBLE_HOME": str(folder / "home"), "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    command = [BIN / "ansible-playbook", *options, "-i", "localhost,", playbook]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_one_verb_per_file(name):
+    (play,) = read(ROOT / "playbooks" / name)
+    verb = name.removesuffix(".yml")
+    assert play["tags"] == [verb], "the tag is the verb"
+    assert play["max_fail_percentage"] == "{{ failure_budget | default(10) }}"
+    assert verb == "reboot" or play["serial"] == "{{ batch | default('100%') }}"
+    assert all(role["role"].removeprefix("gpuyard.cluster.") in ROLES for role in play["roles"])
+
+
+def test_site_has_every_verb_once():
+    assert sorted(play["ansible.builtin.import_playbook"] for play in read(ROOT / "playbooks/site.yml")) == VERBS
+
+
+def test_syntax_of_playbooks(tmp_path, collection):
+    done = check_syntax(ROOT / "playbooks/site.yml", tmp_path, "--list-tasks")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [verb for verb in VERBS if f"TAGS: [{verb.removesuffix('.yml')}]" not in done.stdout] == []
+
+
+def test_syntax_of_every_task_file(tmp_path, collection):
+    """Files that are chosen at run time, such as those of Ubuntu and Rocky, are read by no syntax check of a playbook."""
+    tasks = [
+        {
+            "name": f"{role} {file.stem}",
+            "ansible.builtin.import_role": {"name": f"gpuyard.cluster.{role}", "tasks_from": file.stem},
+        }
+        for role in ROLES
+        for file in sorted((ROOT / "roles" / role / "tasks").glob("*.yml"))
+    ]
+    (tmp_path / "all.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    done = check_syntax(tmp_path / "all.yml", tmp_path, "--syntax-check")
+    assert done.returncode == 0, done.stdout + done.stderr
