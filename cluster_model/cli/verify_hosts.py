@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,10 +91,9 @@ def _sweep(
     targets = [Target(server.name, find_address(opened.plan, server)) for server in servers]
     login = Login(user, key, ssh_config=ssh_config, answer_s=timeout)
     script = (TEMPLATES / "hosts/probe.py").read_text("utf-8")
-    asked_at = time.time()
     with show_progress(len(targets), "read", form) as tell:
         replies = sweep(targets, script, login, parallel, lambda _: tell())
-    return {name: read_reply(reply, asked_at) for name, reply in replies.items()}
+    return {name: read_reply(reply) for name, reply in replies.items()}
 
 
 def _report(opened: Opened, told: dict[str, Told], findings: dict[str, list[Diagnostic]], form: Format) -> None:

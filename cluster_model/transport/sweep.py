@@ -14,15 +14,21 @@ from typing import Any
 
 from cluster_model.transport.session import Login, Target, shorten
 
+SSH_PORT = 22
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a host printed, and its standard error; `reason` says why it did not, and is empty where it did. Seconds it took."""
+    """What a host printed, and its standard error; `reason` says why it did not, and is empty where it did.
+
+    It took `seconds` and came `at` (epoch, s).
+    """
 
     name: str
     text: str
     reason: str
     seconds: float
+    at: float = 0.0
 
 
 def sweep(
@@ -61,7 +67,7 @@ def sweep(
                 text, reason = _ask(state.inventory.get_host(target.name), script, login)
         except (Exception, gevent.Timeout) as error:
             reason = shorten(error) or type(error).__name__
-        return Reply(target.name, text, reason, round(time.monotonic() - begun, 3))
+        return Reply(target.name, text, reason, round(time.monotonic() - begun, 3), time.time())
 
     found: dict[str, Reply] = {}
     for reply in Pool(parallel).imap_unordered(work, targets):
@@ -74,7 +80,7 @@ def sweep(
 def _describe(target: Target, login: Login) -> dict[str, Any]:
     return {
         "ssh_hostname": target.address,
-        "ssh_port": target.port,
+        **({"ssh_port": target.port} if target.port != SSH_PORT else {}),  # which would win over the configuration's
         **({"ssh_user": login.user} if login.user else {}),
         **({"ssh_key": str(login.key)} if login.key else {}),
         **({"ssh_config_file": str(login.ssh_config)} if login.ssh_config else {}),

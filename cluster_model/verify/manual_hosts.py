@@ -34,8 +34,8 @@ MANUALS: dict[str, Entry] = {
         "correct the list.",
     ),
     "HST006": Entry(
-        "port below its speed",
-        "The link is up at a lower speed than planned: a cable for less, a divided port, or a switch port set otherwise.",
+        "port without link, or below its speed",
+        "There is no link, or one of a lower speed: no cable, a cable for less, a divided port, a switch port set otherwise.",
         "Compare both ends with cables.csv; gpuyard verify cabling tells what the switch sees.",
     ),
     "HST007": Entry(
@@ -43,7 +43,8 @@ MANUALS: dict[str, Entry] = {
     ),
     "HST008": Entry(
         "card in another place",
-        "The PCI address or NUMA node is not the planned one. NCCL pairs GPUs and cards by distance, so traffic crosses sockets.",
+        "The PCI address or NUMA node of a card or GPU is not the planned one. NCCL "
+        "pairs GPUs and cards by distance, so traffic crosses sockets.",
         "Move the card to its slot, or correct the catalogue's file of the server.",
     ),
     "HST009": Entry(
@@ -63,8 +64,8 @@ MANUALS: dict[str, Entry] = {
         _NETWORK,
     ),
     "HST013": Entry(
-        "GPUs missing",
-        "The driver sees fewer GPUs than the server has: one fell off the bus, or no driver runs.",
+        "GPUs missing, or of another model",
+        "The driver sees fewer GPUs than the server has: one fell off the bus, or no driver runs. Only NVIDIA's are counted.",
         "Read the kernel's log for XID 79; drain the host and cut its power once. More than planned: correct the model.",
     ),
     "HST014": Entry(
@@ -84,7 +85,18 @@ MANUALS: dict[str, Entry] = {
     ),
     "HST017": Entry(
         "clock not set",
+        "Nobody sets the clock, or it differs from its server's or from that of this machine. "
         "Clocks that differ break Ceph, Kerberos, munge and everybody who reads two logs.",
         "Run playbooks/base.yml, and see whether the host reaches the site's time servers.",
+    ),
+    "HST018": Entry(
+        "port in another bond",
+        "A business port is outside its bond, or a port in one that is not planned: half the bandwidth, no way round a fault.",
+        _NETWORK,
+    ),
+    "HST019": Entry(
+        "another firmware than most",
+        "A card's firmware is not what most cards of its model have in this sweep. The plan has no firmware: hosts are compared.",
+        "Bring all cards of a model to one version with the maker's tool, in a maintenance window; a reboot is needed.",
     ),
 }

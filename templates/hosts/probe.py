@@ -8,6 +8,8 @@ import subprocess
 import time
 
 ROOT = os.environ.get("GPUYARD_PROBE_ROOT", "")
+os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"  # which sshd gives to root alone
+OF_CONTAINERS = ("veth", "cali", "lxc", "cni", "flannel", "tap")
 FIELDS = (
     "index,name,serial,pci.bus_id,driver_version,persistence_mode,power.limit,power.default_limit,pcie.link.gen.current,"
     "pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max"
@@ -28,15 +30,15 @@ def number(text):
     return int(text) if re.match(r"^-?\d+$", text) else -1
 
 
-def ask(*command, timeout=20):
-    """Return what a program prints; empty where it is missing, fails or hangs."""
+def ask(*command, timeout=20, partly=False):
+    """Return what a program prints; empty where it is missing, hangs or fails, unless what it printed before is of use too."""
     try:
         done = subprocess.run(
             command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=timeout
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
+    return done.stdout.decode(errors="replace") if done.returncode == 0 or partly else ""
 
 
 def ask_json(*command):
@@ -53,10 +55,12 @@ def read_root(path):
 
 
 def list_ports():
-    """Return the ports that are hardware or bonds, with what the kernel knows of them."""
+    """Return the ports, without those of containers, with what the kernel knows of them."""
     ports = []
     for path in sorted(glob.glob(ROOT + "/sys/class/net/*")):
         name = os.path.basename(path)
+        if name.startswith(OF_CONTAINERS) or not os.path.isdir(path):  # the latter is bonding_masters, a file
+            continue
         base = "/sys/class/net/" + name
         device = os.path.realpath(path + "/device") if os.path.exists(path + "/device") else ""
         driver = os.path.basename(os.path.realpath(path + "/device/driver")) if device else ""
@@ -65,6 +69,7 @@ def list_ports():
             {
                 "name": name,
                 "mac": (read(base + "/bonding_slave/perm_hwaddr") or read(base + "/address")).lower(),
+                "bond": os.path.basename(os.path.realpath(path + "/master")) if os.path.exists(path + "/master") else "",
                 "up": read(base + "/operstate") == "up",
                 "speed_mbps": number(read(base + "/speed")),
                 "mtu_bytes": number(read(base + "/mtu")),
@@ -83,11 +88,13 @@ def list_ports():
 def list_gpus():
     """Return GPUs as nvidia-smi tells of them, with their NUMA nodes."""
     gpus = []
-    for line in ask("nvidia-smi", "--query-gpu=" + FIELDS, "--format=csv,noheader,nounits", timeout=60).splitlines():
+    names = FIELDS.split(",")
+    told = ask("nvidia-smi", "--query-gpu=" + FIELDS, "--format=csv,noheader,nounits", timeout=60, partly=True)
+    for line in told.splitlines():  # with one GPU lost it tells of the others, and fails
         cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) != len(FIELDS.split(",")):
+        if len(cells) != len(names):
             continue
-        gpu = dict(zip(FIELDS.split(","), cells, strict=True))
+        gpu = {name: cells[place] for place, name in enumerate(names)}
         address = re.sub(r"^0000([0-9A-F]{4}:)", r"\1", gpu["pci.bus_id"].upper()).lower()
         gpu["pci"], gpu["numa"] = address, number(read("/sys/bus/pci/devices/" + address + "/numa_node"))
         gpus.append(gpu)
@@ -98,8 +105,12 @@ def read_clock():
     """Return the clock, and what chrony or timedated say of it."""
     tracking = ask("chronyc", "-c", "tracking").strip().split(",")
     synced = ask("timedatectl", "show", "--property=NTPSynchronized", "--value").strip() == "yes"
-    offset = float(tracking[4]) if len(tracking) > 10 else None
-    return {"now": time.time(), "synced": synced or (len(tracking) > 10 and tracking[-1] == "Normal"), "offset_s": offset}
+    chrony = len(tracking) > 10 and re.match(r"^-?\d+\.\d+$", tracking[4])
+    return {
+        "now": time.time(),
+        "synced": synced or bool(chrony and tracking[-1] == "Normal"),
+        "offset_s": float(tracking[4]) if chrony else None,
+    }
 
 
 def main():
@@ -121,8 +132,8 @@ def main():
             for link in ask_json("ip", "-j", "-4", "address", "show")
             for a in link.get("addr_info", [])
         ],
-        "routes": ask_json("ip", "-j", "-4", "route", "show", "table", "all"),
-        "rules": ask_json("ip", "-j", "-4", "rule", "show"),
+        "routes": ask_json("ip", "-j", "-N", "-4", "route", "show", "table", "all"),
+        "rules": ask_json("ip", "-j", "-N", "-4", "rule", "show"),
         "gpus": list_gpus(),
         "nvidia_module": module.group(1) if module else "",
         "limits": dict(line.split("=", 1) for line in limits.splitlines() if "=" in line),
