@@ -96,9 +96,12 @@ def list_packages() -> tuple[dict, list[str], str]:
 
 
 def list_dkms() -> list[dict]:
-    """Return what dkms has of the module nvidia, told as `nvidia/580.95.05, K, x86_64: installed` or, by DKMS 2, `nvidia, …`."""
-    said = run("dkms", "status", "-m", "nvidia")[1]
-    found = re.findall(r"^(nvidia)(?:/|, )([^,:\s]+)(?:, ([^,]+), [^:]+)?: (\w+)", said, re.MULTILINE)
+    """Return what dkms has of NVIDIA's driver: `nvidia/580.95.05, K, x86_64: installed`, or by DKMS 2 `nvidia, 580.95.05, …`.
+
+    Packagers name the module nvidia, nvidia-open, nvidia-current or nvidia-current-open; nvidia-fs is another one.
+    """
+    said = run("dkms", "status")[1]
+    found = re.findall(r"^(nvidia(?:-current)?(?:-open)?)(?:/|, )([^,:\s]+)(?:, ([^,]+), [^:]+)?: (\w+)", said, re.MULTILINE)
     return [{"module": module, "version": version, "kernel": kernel, "state": state} for module, version, kernel, state in found]
 
 
