@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,11 @@ import click
 from cluster_model.cli.bmc import print_table, show_progress
 from cluster_model.cli.common import ERRORS, Opened, cluster_argument, open_cluster
 from cluster_model.cli.findings import Format, format_json, print_findings
+from cluster_model.transport.session import Login
 
 if TYPE_CHECKING:
     from cluster_model.diagnostic import Diagnostic
+    from cluster_model.plan.model import Server
     from cluster_model.verify.hosts import Told
 
 UNREACHED = 3
@@ -30,6 +33,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--ssh-config", type=_FILE, help="OpenSSH configuration to use, for jump hosts and ports.")
 @click.option("--parallel", type=click.IntRange(1, 2000), default=200, show_default=True, help="Hosts asked at once.")
 @click.option("--timeout", type=click.FloatRange(1, 600), default=60, show_default=True, help="Seconds to wait for an answer.")
+@click.option("--observed", type=_FILE, help="Compare this file, written by --save, instead of asking hosts.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write what hosts told into this file, as JSON.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the output."
@@ -42,6 +46,7 @@ def command(
     ssh_config: Path | None,
     parallel: int,
     timeout: float,
+    observed: Path | None,
     save: Path | None,
     form: Format,
 ) -> None:
@@ -49,14 +54,19 @@ def command(
 
     One login to each, by pyinfra, hundreds at once; each host gets a verdict.
     """
-    from cluster_model.verify.hosts import compare_hosts
+    from cluster_model.verify.hosts import compare_hosts, dump_told
 
     opened = open_cluster(cluster, form)
-    told = _sweep(opened, limits, user, key, ssh_config, parallel, timeout, form)
+    servers = _choose(opened, limits)
+    told = (
+        _load(observed, opened, servers)
+        if observed
+        else _sweep(opened, servers, Login(user, key, ssh_config=ssh_config, answer_s=timeout), parallel, form)
+    )
     if save:
         from cluster_model.paths import replace_file
 
-        replace_file(save, json.dumps({name: dict(host.facts) for name, host in told.items()}, indent=1).encode())
+        replace_file(save, dump_told(told).encode())
     findings = {
         name: [opened.loaded.source.locate(finding) for finding in found]
         for name, found in compare_hosts(opened.plan, opened.catalogue, told).items()
@@ -64,32 +74,40 @@ def command(
     _report(opened, told, findings, form)
 
 
-def _sweep(
-    opened: Opened,
-    limits: tuple[str, ...],
-    user: str,
-    key: Path | None,
-    ssh_config: Path | None,
-    parallel: int,
-    timeout: float,
-    form: Format,
-) -> dict[str, Told]:
+def _choose(opened: Opened, limits: tuple[str, ...]) -> Sequence[Server]:
+    from cluster_model.transport.bmcs import choose_servers
+
+    servers, unknown = choose_servers(opened.plan, limits)
+    if unknown:
+        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint="--limit")
+    return servers
+
+
+def _load(path: Path, opened: Opened, servers: Sequence[Server]) -> dict[str, Told]:
+    from cluster_model.verify.hosts import load_told
+
+    try:
+        told = load_told(path.read_text("utf-8"))
+    except (ValueError, OSError) as error:
+        raise click.BadParameter(f"{path}: {error}", param_hint="--observed") from None
+    strange = told.keys() - {server.name for server in opened.plan.servers}
+    if strange:
+        raise click.BadParameter(f"{path}: not in this plan: {', '.join(sorted(strange)[:5])}", param_hint="--observed")
+    return {server.name: told[server.name] for server in servers if server.name in told}
+
+
+def _sweep(opened: Opened, servers: Sequence[Server], login: Login, parallel: int, form: Format) -> dict[str, Told]:
     try:
         import pyinfra  # noqa: F401
     except ImportError:
         raise click.UsageError("reading hosts needs pyinfra: pip install 'gpuyard[fleet]'") from None
     from cluster_model.paths import TEMPLATES
-    from cluster_model.transport.bmcs import choose_servers
-    from cluster_model.transport.session import Login, Target
+    from cluster_model.transport.session import Target
     from cluster_model.transport.sweep import sweep
     from cluster_model.verify.collect import find_address
     from cluster_model.verify.hosts import read_reply
 
-    servers, unknown = choose_servers(opened.plan, limits)
-    if unknown:
-        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint="--limit")
     targets = [Target(server.name, find_address(opened.plan, server)) for server in servers]
-    login = Login(user, key, ssh_config=ssh_config, answer_s=timeout)
     script = (TEMPLATES / "hosts/probe.py").read_text("utf-8")
     with show_progress(len(targets), "read", form) as tell:
         replies = sweep(targets, script, login, parallel, lambda _: tell())

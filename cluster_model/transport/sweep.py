@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cluster_model.transport.session import Login, Target, shorten
@@ -55,6 +56,7 @@ def sweep(
     from pyinfra.api.inventory import Inventory
     from pyinfra.api.state import State
 
+    (Path.home() / ".ssh").mkdir(mode=0o700, exist_ok=True)  # for known_hosts; OpenSSH makes it too, pyinfra fails without it
     logging.getLogger("pyinfra").setLevel(logging.CRITICAL)
     logging.getLogger("paramiko").setLevel(logging.CRITICAL)
     hosts = [(target.name, _describe(target, login)) for target in targets]

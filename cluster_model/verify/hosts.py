@@ -20,6 +20,7 @@ Verdict = Literal["as planned", "differs", "not reached"]
 CLOCK_S = 1.0
 """Seconds that a clock may be off; what is measured over a login is no better."""
 _LIMIT = "infinity"
+_SAVED: Mapping[str, type | tuple[type, ...]] = {"facts": dict, "reason": str, "seconds": (int, float), "at": (int, float)}
 _LISTS, _TEXTS, _MAPS = (
     ("ports", "addresses", "routes", "rules", "gpus"),
     ("hostname", "serial", "model", "nvidia_module"),
@@ -70,14 +71,42 @@ def _read_facts(line: str) -> dict[str, Any] | None:
     if not line.startswith("{"):
         return None
     try:
-        facts: dict[str, Any] = json.loads(line)
-    except ValueError:
+        return _check_facts(json.loads(line))
+    except (ValueError, RecursionError):
         return None
+
+
+def _check_facts(facts: dict[str, Any]) -> dict[str, Any] | None:
     if facts.get("format") != FORMAT or not all(isinstance(facts.get(key), kind) for key, kind in _FORM.items()):
         return None
     if not all(isinstance(entry, dict) and entry.keys() >= keys for name, keys in _ENTRIES.items() for entry in facts[name]):
         return None
     return facts
+
+
+def dump_told(told: Mapping[str, Told]) -> str:
+    """Return what hosts told as JSON, for `load_told`."""
+    return json.dumps({name: {key: getattr(host, key) for key in _SAVED} for name, host in told.items()}, indent=1) + "\n"
+
+
+def load_told(text: str) -> dict[str, Told]:
+    """Return what `dump_told` wrote.
+
+    Raises:
+        ValueError: it did not write this; the text says what is wrong.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("it is no JSON") from None
+    if not isinstance(document, dict):
+        raise ValueError("expected an object with a member for each host")
+    for name, saved in document.items():
+        if not isinstance(saved, dict) or not all(isinstance(saved.get(key), kind) for key, kind in _SAVED.items()):
+            raise ValueError(f"{name}: expected {', '.join(_SAVED)}")
+        if not saved["reason"] and _check_facts(saved["facts"]) is None:
+            raise ValueError(f"{name}: these are no facts of the form {FORMAT}")
+    return {name: Told(name, *(saved[key] for key in _SAVED)) for name, saved in document.items()}
 
 
 def compare_hosts(plan: Plan, catalogue: Catalogue, told: Mapping[str, Told]) -> dict[str, list[Diagnostic]]:

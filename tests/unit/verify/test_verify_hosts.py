@@ -10,18 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from told import describe
 
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.cli.common import inspect_cluster
+from cluster_model.cli.main import run
 from cluster_model.transport.sweep import Reply
-from cluster_model.verify.hosts import FORMAT, Told, compare_hosts, judge, read_reply
+from cluster_model.verify.hosts import Told, compare_hosts, dump_told, judge, load_told, read_reply
 from cluster_model.verify.manual_hosts import MANUALS
 
 ROOT = Path(__file__).resolve().parents[3]
 DOUBLES = ROOT / "tests/roles/repository/packages"
-GIGA = 1000
-MODELS = {"nvidia/dgx-h100": "DGXH100", "nvidia/ufm-3.1": "UFM Enterprise Appliance 3.1"}
-"""What boards call themselves."""
 
 
 @pytest.fixture(scope="session")
@@ -37,46 +36,6 @@ def driving():
 @pytest.fixture(scope="session")
 def superpod():
     return inspect_cluster(ROOT / "inventory/superpod-h100").plan
-
-
-def describe(plan, server):
-    """Return the document of a host that is as planned. A double, for the comparison alone."""
-    infiniband = {network.name for network in plan.networks if network.technology == "infiniband"}
-    bonds = {name: bond for bond in server.bonds for name in bond.ports}
-    vlans = [vlan for bond in server.bonds for vlan in bond.vlans]
-    width = "32.0 GT/s PCIe x16"
-    ports = [
-        {"name": p.name, "mac": p.mac, "up": True, "speed_mbps": p.speed_gbps * GIGA,
-         "mtu_bytes": 2044 if p.network in infiniband else p.mtu_bytes, "pci": p.pci, "numa": p.numa, "pcie": width,
-         "pcie_max": width, "driver": "mlx5_core", "firmware": "28.43.2026", "rdma": [p.rdma] if p.rdma else [],
-         "bond": bonds[p.name].name if p.name in bonds else ""}
-        for p in server.ports
-    ]  # fmt: skip
-    placed = [(p.name, p.address) for p in server.ports] + [("lo", s.address) for s in server.services]
-    placed += [(vlan.name, vlan.address or "172.16.0.9/24") for vlan in vlans]
-    rails = [p for p in server.ports if p.table]
-    near = {p.gpu: p.numa for p in server.ports}
-    gpus = [
-        {"index": str(n), "name": "NVIDIA L40S" if "l40s" in server.gpu_model else "NVIDIA H100 80GB HBM3", "serial": f"S{n}",
-         "driver_version": "580.95.05", "power.limit": f"{server.gpu_cap_w or 700:.2f}", "numa": near.get(n, -1),
-         "pcie.link.width.current": "16", "pcie.link.width.max": "16"}
-        for n in range(server.gpus)
-    ]  # fmt: skip
-    return {
-        "format": FORMAT,
-        "hostname": server.name,
-        "serial": server.serial,
-        "model": MODELS.get(server.model, "Board"),
-        "ports": ports,
-        "addresses": [{"port": name, "address": address} for name, address in placed if address],
-        "routes": [{"dst": p.route, "gateway": p.gateway, "dev": p.name, "table": str(p.table)} for p in rails],
-        "rules": [{"priority": 0, "src": "all", "table": "255"}]
-        + [{"priority": 100, "src": p.address.partition("/")[0], "table": str(p.table)} for p in rails],
-        "gpus": gpus,
-        "nvidia_module": "580.95.05" if gpus else "",
-        "limits": {"DefaultLimitMEMLOCK": "infinity", "DefaultLimitNOFILE": "524288"},
-        "clock": {"now": 1000.5, "synced": True, "offset_s": 0.0001},
-    }
 
 
 def tell(plan, **changed):
@@ -134,7 +93,7 @@ FAULTS = {
     "HST003": put("serial", "LAB99999"),
     "HST004": put("model", "PowerEdge XE9680"),
     "HST005": put("ports/0/mac", "02:00:5e:ff:00:01"),
-    "HST006": put("ports/0/speed_mbps", 100 * GIGA),
+    "HST006": put("ports/0/speed_mbps", 100 * 1000),
     "HST007": put("ports/0/mtu_bytes", 1500),
     "HST008": put("ports/0/pci", "0000:2a:00.0"),
     "HST009": put("ports/0/rdma", ["rocep24s0"]),
@@ -324,6 +283,55 @@ def test_documents_of_another_form_are_no_facts(lab, change):
 @pytest.mark.parametrize("text", ["", "{", "{}", "[]", "null", "\x00\xff", "{" * 100_000, "This account is not available.\n"])
 def test_rubbish_is_no_facts(text):
     assert read_reply(Reply("gpu-001", text, "", 0.5)).reason == "what it printed are no facts"
+
+
+def test_what_was_told_is_saved_and_read_back(lab):
+    told = {**tell(lab), "gpu-003": Told("gpu-003", reason="no answer in time", seconds=70)}
+    assert load_told(dump_told(told)) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "it is no JSON"),
+        ("[" * 100_000, "it is no JSON"),
+        ("[]", "a member for each host"),
+        ('{"gpu-001": {"facts": {}}}', "gpu-001: expected facts, reason, seconds, at"),
+        ('{"gpu-001": {"facts": {}, "reason": "", "seconds": 1, "at": 2}}', "gpu-001: these are no facts of the form gpuyard-"),
+    ],
+)
+def test_a_file_of_another_form_is_refused(tmp_path, capsys, text, words):
+    (tmp_path / "told.json").write_text(text)
+    assert run(["verify", "hosts", str(ROOT / "inventory/lab"), "--observed", str(tmp_path / "told.json")]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_command_gives_each_host_a_verdict(lab, tmp_path, capsys):
+    told = {**tell(lab, gpu_002=FAULTS["HST006"]), "gpu-003": Told("gpu-003", reason="no answer in time", seconds=70)}
+    file = tmp_path / "told.json"
+    file.write_text(dump_told(told))
+    arguments = ["verify", "hosts", str(ROOT / "inventory/lab"), "--observed", str(file)]
+    assert run([*arguments, "--format", "json"]) == 3
+    said = json.loads(capsys.readouterr().out)
+    assert said["verdicts"] == {"as planned": 12, "differs": 1, "not reached": 1}
+    row = next(row for row in said["hosts"] if row["name"] == "gpu-002")
+    assert (row["verdict"], [finding["id"] for finding in row["findings"]]) == ("differs", ["HST006"])
+    assert row["findings"][0]["file"].endswith("cluster.yml")
+    assert row["findings"][0]["line"] > 0
+    assert run([*arguments, "--limit", "gpu-001", "--limit", "gpu-002"]) == 1
+    out = capsys.readouterr().out
+    assert out.splitlines()[:3] == [
+        "host     verdict     gpus  driver     what",
+        "gpu-001  as planned  8     580.95.05",
+        "gpu-002  differs     8     580.95.05  HST006",
+    ]
+    assert out.endswith("1 as planned, 1 differs.\n")
+    assert run([*arguments, "--limit", "gpu-001"]) == 0
+    assert run([*arguments, "--limit", "gpu-999"]) == 2
+    assert "no server is meant by gpu-999" in capsys.readouterr().err
+    file.write_text(dump_told({"gpu-999": told["gpu-001"]}))
+    assert run(arguments) == 2
+    assert "not in this plan: gpu-999" in capsys.readouterr().err
 
 
 class Box:
