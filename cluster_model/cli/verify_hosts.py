@@ -12,7 +12,7 @@ import click
 
 from cluster_model.cli.bmc import print_table, show_progress
 from cluster_model.cli.common import ERRORS, Opened, cluster_argument, open_cluster
-from cluster_model.cli.findings import Format, format_json, print_findings
+from cluster_model.cli.findings import Format, format_json
 from cluster_model.transport.session import Login
 
 if TYPE_CHECKING:
@@ -141,9 +141,25 @@ def _report(opened: Opened, told: dict[str, Told], findings: dict[str, list[Diag
                 for name, verdict in verdicts.items()
             ],
         )
-        print_findings(flat, "text")
+        _print_by_host(findings)
         click.echo(", ".join(f"{count:,} {verdict}" for verdict, count in counts.items()) + ".")
+        if flat:
+            click.echo("gpuyard explain ID tells more.")
     if counts["not reached"]:
         raise click.exceptions.Exit(UNREACHED)
     if any(finding.severity == "error" for finding in flat):
         raise click.exceptions.Exit(ERRORS)
+
+
+def _print_by_host(findings: dict[str, list[Diagnostic]]) -> None:
+    """Print what is to be done, host by host, in the form of `verify cabling`."""
+    for name, found in findings.items():
+        if found:
+            click.echo(f"\n{name}")
+        for finding in found:
+            click.echo(f"  {finding.id} {finding.severity}: {finding.summary.removeprefix(f'{name}: ').removeprefix(f'{name} ')}")
+            for word, text in (("planned", finding.expected), ("found", finding.actual), ("do", finding.fix)):
+                if text:
+                    click.echo(f"    {word:<8}{text}")
+    if any(findings.values()):
+        click.echo()

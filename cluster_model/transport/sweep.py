@@ -68,7 +68,8 @@ def sweep(
             with gevent.Timeout(login.connect_s * 3 + login.answer_s, TimeoutError("no answer in time")):
                 text, reason = _ask(state.inventory.get_host(target.name), script, login)
         except (Exception, gevent.Timeout) as error:
-            reason = shorten(error) or type(error).__name__
+            late = isinstance(error, TimeoutError) and not str(error)
+            reason = "no answer in time" if late else shorten(error)
         return Reply(target.name, text, reason, round(time.monotonic() - begun, 3), time.time())
 
     found: dict[str, Reply] = {}

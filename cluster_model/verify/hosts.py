@@ -20,6 +20,13 @@ Verdict = Literal["as planned", "differs", "not reached"]
 CLOCK_S = 1.0
 """Seconds that a clock may be off; what is measured over a login is no better."""
 _LIMIT = "infinity"
+_WAY = "look whether it runs and answers a login: gpuyard verify cabling tells of cables, gpuyard bmc power of power"
+_WAYS = (
+    ("uthentication", "name the user and the key that it lets in: --user, --key"),
+    ("host key", "see whether the host was installed anew; then drop its old key: ssh-keygen -R ADDRESS"),
+    ("python3", "install python3 on it"),
+    ("no facts", "log in by hand and run python3: what its login or shell prints must not end it"),
+)
 _SAVED: Mapping[str, type | tuple[type, ...]] = {"facts": dict, "reason": str, "seconds": (int, float), "at": (int, float)}
 _LISTS, _TEXTS, _MAPS = (
     ("ports", "addresses", "routes", "rules", "gpus"),
@@ -121,7 +128,7 @@ def compare_hosts(plan: Plan, catalogue: Catalogue, told: Mapping[str, Told]) ->
         server = servers[name]
         if not host.reached:
             summary = f"{name} was not read: {host.reason}"
-            fix = "look whether it runs and answers a login: gpuyard verify cabling tells of cables, gpuyard bmc power of power"
+            fix = next((way for word, way in _WAYS if word in host.reason), _WAY)
             findings[name] = [Diagnostic("HST001", "error", server.where, summary, fix=fix)]
         else:
             findings[name] = [*_Judge(plan, catalogue, server, host).judge()]

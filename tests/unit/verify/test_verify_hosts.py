@@ -1,5 +1,6 @@
 """Hosts as they tell of themselves: as planned, each fault alone, replies that are rubbish; and the script that asks them."""
 
+import ast
 import copy
 import json
 import os
@@ -325,7 +326,8 @@ def test_the_command_gives_each_host_a_verdict(lab, tmp_path, capsys):
         "gpu-001  as planned  8     580.95.05",
         "gpu-002  differs     8     580.95.05  HST006",
     ]
-    assert out.endswith("1 as planned, 1 differs.\n")
+    assert out.endswith("\n\n1 as planned, 1 differs.\ngpuyard explain ID tells more.\n")
+    assert "\ngpu-002\n  HST006 error: enp24s0np0 is slow\n    planned 400 Gb/s\n    found   100 Gb/s\n    do      look at" in out
     assert run([*arguments, "--limit", "gpu-001"]) == 0
     assert run([*arguments, "--limit", "gpu-999"]) == 2
     assert "no server is meant by gpu-999" in capsys.readouterr().err
@@ -379,6 +381,10 @@ class Box:
 @pytest.fixture
 def box(tmp_path):
     return Box(tmp_path)
+
+
+def test_the_script_is_for_old_pythons_too():
+    ast.parse((ROOT / "templates/hosts/probe.py").read_text(), feature_version=(3, 6))
 
 
 def test_the_script_on_a_host_with_nothing(box):
