@@ -35,7 +35,7 @@ def render_readme(role: str) -> str:
 
 def describe_use(role: str, meta: dict[str, Any]) -> list[str]:
     needs = [one["role"] if isinstance(one, dict) else one for one in meta.get("dependencies") or []]
-    lines = ["```yaml", "- hosts: all", "  roles:", f"    - role: gpuyard.cluster.{role}", "```", ""]
+    lines = ["```yaml", "- hosts: all", "  become: true", "  roles:", f"    - role: gpuyard.cluster.{role}", "```", ""]
     return [*lines, f"Depends on {', '.join(f'`{need}`' for need in needs)}.\n"] if needs else lines
 
 

@@ -27,9 +27,17 @@ def test_one_verb_per_file(name):
     (play,) = read(ROOT / "playbooks" / name)
     verb = name.removesuffix(".yml")
     assert play["tags"] == [verb], "the tag is the verb"
+    assert play["become"] is True
     assert play["max_fail_percentage"] == "{{ failure_budget | default(10) }}"
     assert verb == "reboot" or play["serial"] == "{{ batch | default('100%') }}"
     assert all(role["role"].removeprefix("gpuyard.cluster.") in ROLES for role in play.get("roles", []))
+
+
+def test_every_role_is_in_a_playbook():
+    plays = [read(ROOT / "playbooks" / name)[0] for name in VERBS]
+    played = {role["role"].removeprefix("gpuyard.cluster.") for play in plays for role in play.get("roles", [])}
+    included = {"package_source", "versions"}  # by other roles
+    assert set(ROLES) - included == played
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -104,6 +104,14 @@ def test_distributions_have_their_paths(role):
     assert ("debian" in names) == ("redhat" in names), "both families, or none"
 
 
+@pytest.mark.parametrize("role", ROLES)
+def test_lock_is_a_dependency(role):
+    if role == "versions" or "versions_" not in (ROOT / "roles" / role / "defaults/main.yml").read_text():
+        pytest.skip("takes no version from the lock")
+    needs = [need["role"] for need in read(ROOT / "roles" / role / "meta/main.yml").get("dependencies") or []]
+    assert "gpuyard.cluster.versions" in needs, "the lock is checked before anything is touched"
+
+
 def test_readme_says_what_specs_say():
     """The generator shows types, required ones, what is nested, and every entry point."""
     text = render_readme("reboot")

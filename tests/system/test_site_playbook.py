@@ -158,7 +158,7 @@ def test_site_in_steps(lab):
     code, said, recap = lab.play("--tags", TAGS)
     assert code == 0, said
     assert "580.95.05" in lab.inside("gpu-001", "nvidia-smi --query-gpu=driver_version --format=csv,noheader")
-    planned = "mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11"
+    planned = ",".join(f"mlx5_{number}:1" for number in (0, 3, 4, 5, 6, 9, 10, 11))
     assert f"NCCL_IB_HCA=={planned}" in lab.inside("gpu-001", "cat /etc/nccl.conf")
     assert lab.inside("storage-001", "test -e /etc/nccl.conf || echo none") == "none"
 
