@@ -36,7 +36,7 @@ FAILED = 3
 @click.option("--boot-timeout", type=click.FloatRange(1), default=900, show_default=True, help="Seconds until it asks to boot.")
 @click.option("--step-timeout", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds from report to report.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Stay until nodes answer a login.")
-@click.option("--user", default="", help="User to log in as; default: the first of provisioning's users.")
+@click.option("--user", default="", help="User to log in as; default: the first of provisioning.admins.")
 @click.option(
     "--key", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Private key; default: agent and ~/.ssh."
 )
@@ -139,7 +139,8 @@ def _list_hosts(
         if (host := wanted.get(door.target.name)) and door.target.name != own
     ]
     names = {host.name for host in hosts}
-    options["user"] = options["user"] or next(iter(index.get("users") or []), "") or "root"
+    accounts = opened.plan.provisioning.accounts
+    options["user"] = options["user"] or (accounts[0].name if accounts else "root")
     return hosts, [door.target.name for door in doors if door.target.name not in names]
 
 

@@ -63,6 +63,11 @@ class BootFiles:
         return {str(host["mac"]).lower(): name for name, host in self.index["hosts"].items() if host.get("mac")}
 
     @cached_property
+    def by_address(self) -> dict[str, str]:
+        """Return the hosts by their planned address."""
+        return {str(host["address"]): name for name, host in self.index["hosts"].items()}
+
+    @cached_property
     def switches_by_address(self) -> dict[str, str]:
         """Return the switches by their management address."""
         return {str(switch["address"]): name for name, switch in (self.index.get("switches") or {}).items()}

@@ -96,10 +96,10 @@ class BootDesk:
             node = self._require(name, token, address)
             try:
                 report = json.loads(body)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise Refusal(400, "the report is no JSON") from None
             state = report.get("state") if isinstance(report, dict) else None
-            if state not in _STATES:
+            if not isinstance(state, str) or state not in _STATES:
                 raise Refusal(400, f"state is one of {', '.join(sorted(_STATES))}")
             facts = report.get("facts")
             more: dict[str, Any] = {"facts": facts} if isinstance(facts, dict) else {}
@@ -110,6 +110,11 @@ class BootDesk:
             self.journal.write(
                 name, "report", state=state, step=step, message=message, attempt=node.attempt, address=address, **more
             )
+
+    def tell_resumed(self, path: Path, offset: int, size: int, address: str) -> None:
+        """Write down that a host goes on with a download in the middle."""
+        name = self.files.by_address.get(address, "")
+        self.journal.write(name, "served", what=path.name, offset=offset, bytes=size, address=address)
 
     def ztp(self, names: list[str], address: str) -> str:
         """Return a file of the switch that asks, known by its address; or a script that all switches may have."""
@@ -233,6 +238,8 @@ class _Handler(BaseHTTPRequestHandler):
             size = path.stat().st_size
             begin, end = _read_range(self.headers.get("Range", ""), size)
             partial = (begin, end) != (0, size)
+            if begin and self.command == "GET":
+                self.desk.tell_resumed(path, begin, size, self.client_address[0])
             self.send_response(206 if partial else 200)
             if partial:
                 self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")

@@ -28,16 +28,22 @@ NEEDED = (
 EXTRA = {"debian": ("systemd-timesyncd", "systemd-resolved"), "ubuntu": ("systemd-timesyncd", "netplan.io")}
 KERNELS = {"debian": "linux-image-amd64", "ubuntu": "linux-image-generic"}
 _MODULES = (
-    "arch", "crypto", "lib", "fs", "drivers/net", "drivers/nvme", "drivers/ata", "drivers/scsi", "drivers/message", "drivers/md",
-    "drivers/block", "drivers/virtio", "drivers/char", "drivers/firmware", "drivers/dca", "drivers/ptp", "drivers/pps",
-    "drivers/i2c", "drivers/mfd", "drivers/usb", "drivers/hid", "drivers/pci", "drivers/infiniband/core", "net", "block",
+    "arch", "crypto", "lib", "block", "fs/ext4", "fs/jbd2", "fs/mbcache.*", "fs/xfs", "fs/fat", "fs/nls", "fs/efivarfs",
+    "net/802*", "net/llc", "net/core", "net/dsa", "net/psample", "net/tls", "net/packet", "drivers/net", "drivers/nvme",
+    "drivers/ata", "drivers/scsi", "drivers/message", "drivers/md", "drivers/block", "drivers/virtio", "drivers/char",
+    "drivers/firmware", "drivers/dca", "drivers/ptp", "drivers/pps", "drivers/i2c", "drivers/mfd", "drivers/usb", "drivers/hid",
+    "drivers/pci", "drivers/infiniband/core",
 )  # fmt: skip
-"""Folders of kernel modules that the RAM disk keeps: disks, network cards, file systems."""
+"""Kernel modules that the RAM disk keeps: disks, network cards, the file systems that it makes."""
 _DROPPED = (
     "boot", "usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/lib/grub", "usr/share/grub",
     "var/lib/apt", "var/cache", "var/lib/dpkg", "usr/share/zoneinfo", "usr/share/i18n", "usr/share/perl",
     "usr/lib/python3/dist-packages", "usr/lib/x86_64-linux-gnu/perl", "usr/lib/x86_64-linux-gnu/gconv",
-    "usr/share/bash-completion", "usr/share/initramfs-tools",
+    "usr/share/bash-completion", "usr/share/initramfs-tools", "usr/share/perl5", "usr/lib/python3.*/pydoc_data",
+    "usr/lib/python3.*/test", "usr/lib/python3.*/lib2to3", "usr/lib/udev/hwdb.*", "usr/lib/openssh", "usr/lib/apt",
+    "usr/lib/git-core", "usr/lib/x86_64-linux-gnu/perl-base", "usr/lib/x86_64-linux-gnu/libperl.*", "usr/bin/perl*",
+    "usr/lib/x86_64-linux-gnu/libapt-*", "usr/bin/apt*", "usr/bin/dpkg*", "usr/bin/grub-*", "usr/sbin/grub-*", "usr/sbin/sshd",
+    "usr/bin/ssh*", "usr/lib/x86_64-linux-gnu/libicu*", "usr/sbin/xfs_scrub",
 )  # fmt: skip
 """What the RAM disk leaves out."""
 
@@ -113,7 +119,7 @@ def build_image(recipe: Recipe, images: Path, deploy: Path, tell: Callable[[str]
 def _bootstrap(recipe: Recipe, root: Path) -> None:
     command = ["mmdebstrap", "--variant=minbase", "--mode=root", f"--include={','.join(recipe.list_packages())}"]
     command += [f"--keyring={recipe.keyring}"] if recipe.keyring else []
-    command += ['--dpkgopt=path-exclude="/usr/share/doc/*"', '--dpkgopt=path-exclude="/usr/share/man/*"']
+    command += [f'--dpkgopt=path-exclude="/usr/share/{folder}/*"' for folder in ("doc", "man", "info", "locale")]
     command += ['--dpkgopt=path-include="/usr/share/doc/*/copyright"', "--aptopt=APT::Install-Recommends false"]
     _run([*command, recipe.release, str(root), *recipe.mirrors])
 
@@ -148,11 +154,15 @@ def _write_deploy(root: Path, ram: Path, work: Path) -> str:
         ["tar", "--extract", "--directory", str(ram)],
     )
     modules = f"usr/lib/modules/{version}"
-    for folder in _MODULES:
-        source = root / modules / "kernel" / folder
+    kernel = root / modules / "kernel"
+    for source in (source for pattern in _MODULES for source in kernel.glob(pattern)):
+        place = ram / modules / "kernel" / source.relative_to(kernel)
+        place.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, ram / modules / "kernel" / folder, symlinks=True)
-    for folder in ("kernel/drivers/net/wireless", "kernel/net/mac80211", "kernel/net/wireless", "kernel/drivers/usb/gadget"):
+            shutil.copytree(source, place, symlinks=True)
+        else:
+            shutil.copyfile(source, place)
+    for folder in ("kernel/drivers/net/wireless", "kernel/drivers/usb/gadget"):
         shutil.rmtree(ram / modules / folder, ignore_errors=True)
     _run(
         ["depmod", "--basedir", str(ram / "usr"), version] if (ram / "lib").is_symlink() else ["depmod", "-b", str(ram), version]

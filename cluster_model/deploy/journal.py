@@ -1,17 +1,19 @@
 """The journal of an installation: one line of JSON for everything that happened, in order; a node's state follows from it.
 
-Two programs write it, the boot server and `gpuyard provision`, each line with one call that appends it whole. Nothing in it is
+Two programs write it, the boot server and `gpuyard provision`, each line whole and under a lock. Nothing in it is
 ever changed, so it survives interruption of either, and tells afterwards for every node what happened and when.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -31,6 +33,7 @@ class Node:
         step: what the installer was at, its last word.
         reason: why it failed.
         attempt: how many times it was begun.
+        begun: when it was begun last, ISO 8601 in UTC; empty for a node that never was.
         offered: whether the boot server hands it the installation.
         reinstall: whether that was asked for a node that had been installed.
         installed: whether it ever was installed, and so may hold data.
@@ -46,6 +49,7 @@ class Node:
     step: str = ""
     reason: str = ""
     attempt: int = 0
+    begun: str = ""
     offered: bool = False
     reinstall: bool = False
     installed: bool = False
@@ -59,6 +63,7 @@ class Node:
         kind = event.get("event")
         if kind == "begun":
             self.attempt += 1
+            self.begun = str(event.get("at", ""))
             self.offered, self.reinstall = True, bool(event.get("reinstall"))
             self.step = self.reason = self.token = ""
         elif kind == "withdrawn":
@@ -99,9 +104,15 @@ class Journal:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = json.dumps({"at": at, "node": node, "event": event, **more}, ensure_ascii=False, default=str) + "\n"
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.write(handle, line.encode())
+            flock(handle, LOCK_EX)
+            # A crash or a full disk may have cut the last line: this one must not be lost with it.
+            end = os.lseek(handle, 0, os.SEEK_END)
+            cut = end > 0 and os.pread(handle, 1, end - 1) != b"\n"
+            text = (b"\n" if cut else b"") + line.encode()
+            if os.write(handle, text) != len(text):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         finally:
             os.close(handle)
 

@@ -29,9 +29,13 @@ POLL_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Seconds that a node has for each step: to switch on, to ask the boot server, from one report to the next, to answer."""
+    """Seconds that a node has for each step: to switch on, to ask the boot server, from one report to the next, to answer.
+
+    A node that is silent for `look_s` seconds is looked at through its BMC: one that lost power need not be waited for.
+    """
 
     power_s: float = 120
+    look_s: float = 60
     boot_s: float = 900
     report_s: float = 1800
     login_s: float = 900
@@ -213,6 +217,9 @@ class Installation:
                 return
             if self.journal.node(host.name).state == "failed":  # by its own word: another try would end the same
                 return
+            self.journal.write(host.name, "stopped", reason=reason, attempt=attempt + 1)
+            if self._find_elsewhere(host):  # it asks from a MAC that the list does not have, and would again
+                break
         self._fail(host, reason)
 
     def _start(self, host: Host, *, again: bool) -> str:
@@ -243,7 +250,7 @@ class Installation:
 
     def _await_installed(self, host: Host) -> str:
         """Wait until the installer says that it is done; return why not."""
-        seen, moved = None, time.monotonic()
+        seen, moved, looked = None, time.monotonic(), 0.0
         while True:
             node = self.journal.node(host.name)
             if node.state == "installed":
@@ -252,23 +259,46 @@ class Installation:
             if node.state == "failed":
                 return node.reason
             if (node.state, node.step) != seen:
-                seen, moved = (node.state, node.step), time.monotonic()
+                seen, moved, looked = (node.state, node.step), time.monotonic(), 0.0
                 self.progress(node)
             silent_s = time.monotonic() - moved
-            if node.state in {"planned", "discovered", "powered"} and silent_s > self.deadlines.boot_s:
+            unheard = node.state in {"planned", "discovered", "powered"}
+            if unheard and (silent_s > self.deadlines.boot_s or self._find_elsewhere(host)):
                 return self._explain_silence(host)
             if silent_s > self.deadlines.report_s:
                 return f"nothing was heard of it for {self.deadlines.report_s:g} s after {node.step or node.state}"
+            if silent_s - looked > self.deadlines.look_s:
+                looked = silent_s
+                if self._is_off(host) and self.journal.node(host.name).state == node.state:
+                    return f"it went off in the middle, after {node.step or node.state}"
             time.sleep(self.poll_s)
+
+    def _is_off(self, host: Host) -> bool:
+        """Return whether a BMC says that its machine is off; a BMC that says nothing now is no reason to give up."""
+        try:
+            bmc = host.door.open()
+        except BmcError:
+            return False
+        try:
+            return bmc.read_power() == "off"
+        except BmcError:
+            return False
+        finally:
+            bmc.close()
+
+    def _find_elsewhere(self, host: Host) -> str:
+        """Return the MAC that the machine with this host's serial number has asked from since it was begun; empty if none."""
+        serial, begun = host.door.target.serial, self.journal.node(host.name).begun
+        asked = (event for event in self.journal.strangers().values() if serial and event.get("serial") == serial)
+        return next((str(event["mac"]) for event in asked if str(event["at"]) >= begun), "")
 
     def _explain_silence(self, host: Host) -> str:
         """Return what may be the reason that a machine never asked the boot server."""
-        strangers = list(self.journal.strangers().values())
-        serial = host.door.target.serial
-        same = next((event for event in strangers if serial and event.get("serial") == serial), None)
-        if same:
-            return f"it asks from MAC {same['mac']}, and the list of servers says {host.mac}: correct the list"
+        elsewhere = self._find_elsewhere(host)
+        if elsewhere:
+            return f"it asks from MAC {elsewhere}, and the list of servers says {host.mac}: correct the list"
         words = f"it is on, and never asked the boot server (MAC {host.mac})"
+        strangers = list(self.journal.strangers().values())
         if strangers:
             macs = ", ".join(str(event.get("mac")) for event in strangers[-4:])
             return f"{words}; machines that nobody knows did: {macs}"

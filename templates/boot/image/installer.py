@@ -207,6 +207,8 @@ def make_filesystems(parts, layout):
         for path in paths:
             if part["filesystem"] == "vfat":
                 run("mkfs.vfat", "-F", "32", "-n", part["name"][:11].upper(), path)
+            elif part["filesystem"] == "swap":
+                run("mkswap", "--label", part["name"][:15], path)
             elif part["filesystem"] == "xfs":
                 run("mkfs.xfs", "-f", "-q", "-L", part["name"][:12], path)
             elif part["filesystem"]:
@@ -283,7 +285,9 @@ def make_identity(host, devices, layout):
     write("/etc/timezone", f"{host['timezone']}\n")
     rows = []
     for part in layout:
-        if part["mount"]:
+        if part["filesystem"] == "swap":
+            rows += [f"UUID={uuid_of(device)} none swap sw 0 0" for device in devices[part["name"]]]
+        elif part["mount"]:
             options = "umask=0077,nofail" if part["filesystem"] == "vfat" else "defaults"
             order = 1 if part["mount"] == "/" else 2
             uuid = uuid_of(devices[part["name"]][0])

@@ -1,0 +1,274 @@
+"""`gpuyard provision` without machines: BMCs, the boot server and logins are doubles, the journal is real."""
+
+import threading
+import time
+
+import pytest
+
+from cluster_model.deploy.journal import Journal
+from cluster_model.deploy.provision import Deadlines, Host, Inrush, Installation
+from cluster_model.transport.bmc import BmcError, BmcTarget
+
+QUICK = Deadlines(power_s=0.3, look_s=0.15, boot_s=0.4, report_s=0.6, login_s=0.3)
+
+
+class DoubleMachine:
+    """A machine behind a double of a BMC; what it does once it is switched on is up to `script`."""
+
+    language = "redfish"
+
+    def __init__(self, journal, name, script=None, error=None):
+        self.journal, self.name, self.script, self.error = journal, name, script or install, error
+        self.target = BmcTarget(name, "192.0.2.1", "A01", f"S-{name}")
+        self.power, self.told, self.opened = "off", [], 0
+
+    def open(self):
+        self.opened += 1
+        if self.error:
+            raise self.error
+        return self
+
+    def read_power(self):
+        return self.power
+
+    def boot_once(self, device, *, uefi, persistent=False):
+        self.told.append(device)
+
+    def switch(self, action):
+        self.told.append(action)
+        self.power = "on"
+        threading.Thread(target=self.script, args=(self,), daemon=True).start()
+
+    def close(self):
+        pass
+
+    def report(self, state, step, **more):
+        self.journal.write(self.name, "report", state=state, step=step, **more)
+
+
+def install(machine):
+    machine.journal.write(machine.name, "booted", state="booted")
+    machine.report("installing", "disks")
+    machine.report("installed", "done", facts={"host_key": f"key of {machine.name}"})
+
+
+def stay_silent(machine):
+    pass
+
+
+class DoubleProber:
+    """Answers a login as told, and keeps the keys that it was asked for."""
+
+    def __init__(self, reason=""):
+        self.reason, self.keys = reason, {}
+
+    def __call__(self, host, host_key):
+        self.keys[host.name] = host_key
+        return self.reason
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return Journal(tmp_path)
+
+
+def make(journal, *machines, probe=None, **more):
+    hosts = [Host(m.name, "192.0.2.9", f"{m.name}.x", "02:00:00:00:00:01", False, m) for m in machines]
+    options = {"batch": 1, "inrush": Inrush(4, 0), "deadlines": QUICK, "poll_s": 0.02} | more
+    return Installation(hosts, journal, probe or DoubleProber(), **options)
+
+
+def reasons(nodes):
+    return {name: (node.state, node.reason) for name, node in nodes.items()}
+
+
+def test_a_machine_that_is_off_becomes_reachable(journal):
+    machine, probe = DoubleMachine(journal, "a"), DoubleProber()
+    nodes = make(journal, machine, probe=probe).run()
+    assert nodes["a"].state == "reachable"
+    assert machine.told == ["pxe", "on"]
+    assert probe.keys == {"a": "key of a"}
+    events = [event["event"] for event in journal.events("a")]
+    assert events[:2] == ["begun", "power"] and events[-1] == "login"
+
+
+def test_a_machine_that_is_on_is_reset(journal):
+    machine = DoubleMachine(journal, "a")
+    machine.power = "on"
+    make(journal, machine).run()
+    assert machine.told == ["pxe", "reset"]
+
+
+def test_a_second_run_touches_nothing(journal):
+    machine = DoubleMachine(journal, "a")
+    make(journal, machine).run()
+    lines, opened = len(list(journal.events())), machine.opened
+    make(journal, machine).run()
+    assert (len(list(journal.events())), machine.opened) == (lines, opened)
+
+
+def test_a_silent_machine_is_begun_twice_and_then_failed(journal):
+    machine = DoubleMachine(journal, "a", stay_silent)
+    nodes = make(journal, machine).run()
+    assert reasons(nodes)["a"][0] == "failed" and "never asked the boot server" in nodes["a"].reason
+    assert machine.told == ["pxe", "on", "pxe", "cycle"]
+    assert nodes["a"].attempt == 2 and not nodes["a"].offered
+    assert sum(event["event"] == "stopped" for event in journal.events("a")) == 2
+
+
+def test_a_machine_that_falls_silent_in_the_middle_is_begun_again(journal):
+    def fall_silent(machine):
+        machine.report("installing", "image")
+        machine.script = install
+
+    nodes = make(journal, DoubleMachine(journal, "a", fall_silent)).run()
+    assert (nodes["a"].state, nodes["a"].attempt) == ("reachable", 2)
+    stopped = next(event for event in journal.events("a") if event["event"] == "stopped")
+    assert stopped["reason"].startswith("nothing was heard of it") and stopped["reason"].endswith("after image")
+
+
+def test_a_machine_that_loses_power_is_not_waited_for(journal):
+    def lose_power(machine):
+        machine.report("installing", "image")
+        machine.power, machine.script = "off", install
+
+    patient = Deadlines(power_s=1, look_s=0.1, boot_s=60, report_s=60, login_s=1)
+    nodes = make(journal, DoubleMachine(journal, "a", lose_power), deadlines=patient).run()
+    assert (nodes["a"].state, nodes["a"].attempt) == ("reachable", 2)
+    stopped = next(event for event in journal.events("a") if event["event"] == "stopped")
+    assert stopped["reason"] == "it went off in the middle, after image"
+
+
+def test_what_the_installer_calls_a_failure_is_not_tried_again(journal):
+    def fail(machine):
+        machine.report("failed", "disks", reason="3 disks fit, 2 hold the system")
+
+    machine = DoubleMachine(journal, "a", fail)
+    nodes = make(journal, machine).run()
+    assert reasons(nodes) == {"a": ("failed", "3 disks fit, 2 hold the system")}
+    assert nodes["a"].attempt == 1
+
+
+def test_a_machine_with_another_mac_is_failed_by_name_at_once(journal):
+    def ask_from_elsewhere(machine):
+        machine.journal.write("", "stranger", mac="02:00:00:00:00:99", serial="S-a", address="192.0.2.50")
+
+    patient = Deadlines(power_s=1, boot_s=60, report_s=60, login_s=1)
+    machine = DoubleMachine(journal, "a", ask_from_elsewhere)
+    nodes = make(journal, machine, deadlines=patient).run()
+    assert nodes["a"].state == "failed" and nodes["a"].attempt == 1
+    assert nodes["a"].reason == "it asks from MAC 02:00:00:00:00:99, and the list of servers says 02:00:00:00:00:01: correct the list"
+
+
+def test_a_stranger_of_an_earlier_run_is_no_reason(journal):
+    journal.write("", "stranger", mac="02:00:00:00:00:99", serial="S-a", address="192.0.2.50")
+    time.sleep(0.01)
+    assert make(journal, DoubleMachine(journal, "a")).run()["a"].state == "reachable"
+
+
+def test_strangers_are_named_where_nothing_else_is_known(journal):
+    journal.write("", "stranger", mac="02:00:00:00:00:77", serial="?", address="192.0.2.50")
+    nodes = make(journal, DoubleMachine(journal, "a", stay_silent), attempts=1).run()
+    assert nodes["a"].reason.endswith("machines that nobody knows did: 02:00:00:00:00:77")
+
+
+def test_one_that_fails_holds_nobody_up(journal):
+    broken = DoubleMachine(journal, "a", error=BmcError("login", "wrong user or password"))
+    nodes = make(journal, broken, DoubleMachine(journal, "b")).run()
+    assert reasons(nodes) == {"a": ("failed", "its BMC at 192.0.2.1: wrong user or password"), "b": ("reachable", "")}
+
+
+def test_a_host_without_a_mac_is_failed_without_touching_it(journal):
+    machine = DoubleMachine(journal, "a")
+    work = make(journal, machine)
+    work.hosts = [Host("a", "192.0.2.9", "a.x", "", False, machine)]
+    nodes = work.run()
+    assert nodes["a"].state == "failed" and "no MAC address" in nodes["a"].reason
+    assert machine.opened == 0
+
+
+def test_a_run_that_was_interrupted_goes_on_where_it_was(journal):
+    journal.write("a", "begun", state="planned")
+    journal.write("a", "power", state="powered")
+    journal.write("a", "report", state="installing", step="image")
+    machine = DoubleMachine(journal, "a")
+    machine.power = "on"
+    threading.Timer(0.1, install, (machine,)).start()
+    nodes = make(journal, machine).run()
+    assert (nodes["a"].state, nodes["a"].attempt, machine.told) == ("reachable", 1, [])
+
+
+def test_an_installed_node_is_only_waited_for(journal):
+    journal.write("a", "report", state="installed", step="done", facts={"host_key": "k"})
+    machine, probe = DoubleMachine(journal, "a"), DoubleProber()
+    assert make(journal, machine, probe=probe).run()["a"].state == "reachable"
+    assert (machine.opened, probe.keys) == (0, {"a": "k"})
+
+
+def test_a_node_that_may_hold_data_is_installed_again_only_by_name(journal):
+    machine, other = DoubleMachine(journal, "a"), DoubleMachine(journal, "b")
+    make(journal, machine, other).run()
+    journal.write("a", "failed", state="failed", reason="does not answer")
+    make(journal, machine, other).run()
+    assert machine.opened == other.opened == 1
+    make(journal, machine, other, reinstall=frozenset({"a"})).run()
+    assert (machine.opened, other.opened) == (2, 1)
+    begun = [event for event in journal.events("a") if event["event"] == "begun"]
+    assert [event["reinstall"] for event in begun] == [False, True]
+
+
+def test_a_host_that_answers_with_the_wrong_name_is_failed_and_stays_installed(journal):
+    nodes = make(journal, DoubleMachine(journal, "a"), probe=DoubleProber("b answers at 192.0.2.9, not a")).run()
+    assert nodes["a"].state == "failed" and "b answers" in nodes["a"].reason
+    assert nodes["a"].installed
+
+
+def test_without_waiting_machines_are_only_started(journal):
+    machine = DoubleMachine(journal, "a", stay_silent)
+    nodes = make(journal, machine, wait=False).run()
+    assert nodes["a"].state == "powered" and nodes["a"].offered
+
+
+def test_no_more_than_a_batch_installs_at_once(journal):
+    lock, now, most = threading.Lock(), [0], [0]
+
+    def count(machine):
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.1)
+        with lock:
+            now[0] -= 1
+        install(machine)
+
+    nodes = make(journal, *(DoubleMachine(journal, f"n{i}", count) for i in range(6)), batch=2).run()
+    assert {node.state for node in nodes.values()} == {"reachable"}
+    assert most[0] == 2
+
+
+def test_no_more_than_a_few_of_a_rack_switch_on_at_once():
+    inrush, lock, now, most = Inrush(2, 0.05), threading.Lock(), [0], [0]
+
+    def switch():
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.05)
+        with lock:
+            now[0] -= 1
+
+    threads = [threading.Thread(target=inrush.run, args=("A01", switch)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most[0] <= 2
+
+
+def test_a_machine_that_does_not_come_on_is_failed(journal):
+    class DoubleDeadMachine(DoubleMachine):
+        def switch(self, action):
+            self.told.append(action)
+
+    nodes = make(journal, DoubleDeadMachine(journal, "a"), attempts=1).run()
+    assert nodes["a"].reason.endswith("it is not on")
