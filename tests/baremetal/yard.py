@@ -1,7 +1,7 @@
 """A yard for emulated servers: one namespace with the rendered DHCP, DNS and boot server, TFTP, a bridge, and a BMC each.
 
 The namespace is the boot server and the out-of-band leaf in one: the bridge has the boot server's address and the leaf's gateway,
-so there is no relay between them. Kea's leases and BIND's zones lie where the rendered files say, in a mount namespace of the yard.
+so no relay is between them. Kea's leases and BIND's zones lie where the rendered files say, in a mount namespace of its own.
 """
 
 from __future__ import annotations
@@ -126,7 +126,17 @@ class Yard:
     def inside(self, *words: object) -> list[str]:
         """Return a command as it runs in the yard."""
         assert self._holder is not None
-        return ["nsenter", "--target", str(self._holder.pid), "--net", "--mount", "--", "env", f"--chdir={ROOT}", *map(str, words)]
+        return [
+            "nsenter",
+            "--target",
+            str(self._holder.pid),
+            "--net",
+            "--mount",
+            "--",
+            "env",
+            f"--chdir={ROOT}",
+            *map(str, words),
+        ]
 
     def run(self, *words: object, check: bool = True, limit_s: float = 120, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run a program in the yard; an AssertionError has what it said."""
@@ -182,12 +192,17 @@ class Yard:
     def bring_up(self) -> None:
         """Make the namespace, its addresses and taps, and start what is rendered."""
         self._holder = subprocess.Popen(["unshare", "--net", "--mount", "--", "sleep", "infinity"])
-        wait_for(lambda: os.readlink(f"/proc/{self._holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"), 10, "no namespace")  # type: ignore[union-attr]
+        own_place, here = Path(f"/proc/{self._holder.pid}/ns/mnt"), Path("/proc/self/ns/mnt").readlink()
+        wait_for(lambda: own_place.readlink() != here, 20, "no namespace")
         server = next(s for s in self.plan["servers"] if s["name"] == self.index["server"]["name"])
         own = server["ports"][0]
         lines = ["link set lo up", "link add br0 type bridge stp_state 0 forward_delay 0"]
-        lines += [f"address add {own['address']} dev br0", f"address add {own['gateway']}/{own['address'].partition('/')[2]} dev br0"]
-        lines += ["link set br0 up"]
+        lines += [
+            f"address add {own['address']} dev br0",
+            f"address add {own['gateway']}/{own['address'].partition('/')[2]} dev br0",
+        ]
+        # Kea opens no socket on a bridge without a carrier; the boot server's own cable gives it one.
+        lines += ["link add cable type veth peer name own", "link set cable master br0 up", "link set own up", "link set br0 up"]
         for number, name in enumerate(self.index["hosts"]):
             bmc = next(s["bmc"] for s in self.plan["servers"] if s["name"] == name)["address"].partition("/")[0]
             lines += [f"tuntap add tap{number} mode tap", f"link set tap{number} master br0 up", f"address add {bmc}/32 dev lo"]
@@ -201,8 +216,21 @@ class Yard:
         self.run("mkdir", "-p", "/run/kea", "/run/named")
         self.run("cp", "-r", self.tree / "dns", "/etc/bind/gpuyard")
         self.run("chmod", "-R", "a+rX", "/etc/bind", "/var/cache/bind", "/run")
+        wait_for(lambda: "LOWER_UP" in self.run("ip", "link", "show", "br0").stdout, 20, "the bridge has no carrier")
+        # Debian's ipxe.efi is a link to /boot, which a TFTP server does not follow out of its folder.
+        (self.folder / "tftp").mkdir()
+        for name in ("ipxe.efi", "undionly.kpxe"):
+            shutil.copy(Path("/usr/lib/ipxe") / name, self.folder / "tftp")
         self.start("kea", "kea-dhcp4", "-c", self.tree / "boot/kea/kea-dhcp4.conf")
-        self.start("tftp", "in.tftpd", "--foreground", "--address", f"{self.index['server']['address']}:69", "--secure", "/usr/lib/ipxe")
+        self.start(
+            "tftp",
+            "in.tftpd",
+            "--foreground",
+            "--address",
+            f"{self.index['server']['address']}:69",
+            "--secure",
+            self.folder / "tftp",
+        )
         self.start("named", "named", "-f", "-c", "/etc/bind/gpuyard/named.conf")
         self.serve_boot()
 
@@ -234,7 +262,8 @@ class Yard:
         bmc = next(s["bmc"] for s in self.plan["servers"] if s["name"] == name)["address"].partition("/")[0]
         told = {
             "name": name, "mac": mac, "serial": serial, "language": language, "firmware": firmware, "disks": list(disks),
-            "tap": f"tap{number}", "bmc": bmc, "user": USER, "password": PASSWORD, "uuid": f"00000000-0000-4000-8000-{number:012}",
+            "tap": f"tap{number}", "bmc": bmc, "user": USER, "password": PASSWORD,
+            "uuid": f"00000000-0000-4000-8000-{number:012}",
         }  # fmt: skip
         (folder / "machine.json").write_text(json.dumps(told))
         self.start(f"bmc-{name}", sys.executable, HERE / "bmc.py", folder)
@@ -242,7 +271,11 @@ class Yard:
     def explain(self) -> str:
         """Return the ends of all logs, for a test that failed."""
         texts = []
-        for log in [*sorted(self.folder.glob("*.log")), *sorted(self.folder.glob("machines/*/*.log")), self.state / "journal.jsonl"]:
+        for log in [
+            *sorted(self.folder.glob("*.log")),
+            *sorted(self.folder.glob("machines/*/*.log")),
+            self.state / "journal.jsonl",
+        ]:
             if log.exists():
                 texts.append(f"--- {log.name} of {log.parent.name}\n{log.read_text(errors='replace')[-2500:]}")
         return "\n".join(texts)
@@ -266,7 +299,9 @@ def open_yard(folder: Path, change: Callable[[Path], None] = lambda cluster: Non
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ops", "-f", str(folder / "ops")], check=True)
     shutil.copy(folder / "ops.pub", cluster)
     change(cluster)
-    done = subprocess.run(gpuyard("render", cluster, "-o", folder / "build/baremetal"), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        gpuyard("render", cluster, "-o", folder / "build/baremetal"), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     yard = Yard(cluster, folder, build_images(cluster, folder / "build/baremetal"))
     try:
@@ -281,6 +316,9 @@ def open_yard(folder: Path, change: Callable[[Path], None] = lambda cluster: Non
 
 def ansible(yard: Yard, names: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Ping machines through the rendered inventory."""
-    environment = yard.environment() | {"GPUYARD_BUILD": str(yard.folder / "build"), "ANSIBLE_SSH_ARGS": f"-oUserKnownHostsFile={yard.state}/known_hosts -oIdentitiesOnly=yes"}
+    environment = yard.environment() | {
+        "GPUYARD_BUILD": str(yard.folder / "build"),
+        "ANSIBLE_SSH_ARGS": f"-oUserKnownHostsFile={yard.state}/known_hosts -oIdentitiesOnly=yes",
+    }
     words = ["-i", yard.cluster / "cluster.yml", "-u", "ops", "--private-key", yard.key, "-m", "ping", ",".join(names)]
     return yard.run("ansible", *words, env=environment, check=False)

@@ -1,4 +1,4 @@
-"""From powered off to `ansible -m ping`, through BMCs, the rendered DHCP, TFTP, HTTP and DNS, and an image that is really written.
+"""From powered off to `ansible -m ping`, through BMCs, the rendered DHCP, HTTP and DNS, and an image that is really written.
 
 tests/baremetal/cluster.yml is the cluster; its tree is used as rendered. The machines are QEMU's, under emulation. One run of
 `gpuyard provision` installs all of them, one at a time, while they are disturbed; each test looks at what came of it.
@@ -44,7 +44,20 @@ def yard(tmp_path_factory):
 
 
 def _provision(yard):
-    words = [yard.cluster, "--tree", yard.tree, "--key", yard.key, "--apply", "--batch", 1, "--timeout", 60, "--boot-timeout", 900]
+    words = [
+        yard.cluster,
+        "--tree",
+        yard.tree,
+        "--key",
+        yard.key,
+        "--apply",
+        "--batch",
+        1,
+        "--timeout",
+        60,
+        "--boot-timeout",
+        900,
+    ]
     disturbed = []
     failures = []
 
@@ -152,7 +165,8 @@ def test_either_half_of_the_mirror_has_a_loader(yard):
     said = yard.login(MIRROR, "lsblk -nro PATH,PARTLABEL | awk '$2 == \"gpuyard-esp\" {print $1}'").split()
     assert len(said) == 2
     for device in said:
-        look = f"sudo -n mkdir -p /mnt/esp && sudo -n mount -o ro {device} /mnt/esp && sudo -n ls /mnt/esp/EFI/BOOT; sudo -n umount /mnt/esp"
+        look = f"sudo -n mkdir -p /mnt/esp && sudo -n mount -o ro {device} /mnt/esp && "
+        look += "sudo -n ls /mnt/esp/EFI/BOOT; sudo -n umount /mnt/esp"
         assert "BOOTX64.EFI" in yard.login(MIRROR, look).upper().split()
 
 

@@ -370,12 +370,13 @@ def check(host):
 
     # What an installation left that was cut off in the middle is nobody's data; the boot server's journal says so.
     allowed = host.get("reinstall") or host.get("resumed")
-    holding = lambda disk: disk_rules.holds(disk) and not (allowed and is_ours(disk))  # noqa: E731
-    system, others = disk_rules.choose(disk_rules.list_disks(), host["disks"], holding)
-    marked = [disk["path"] for disk in system if is_ours(disk)]
+    listed = disk_rules.list_disks()
+    marked = [disk["path"] for disk in listed if disk_rules.fits(disk, host["disks"]["system"]) and is_ours(disk)]
     if marked and not allowed:
         words = "was installed before and may hold data: gpuyard provision --reinstall"
         raise InstallError(f"{', '.join(marked)} {words} {host['name']}")
+    holding = lambda disk: disk_rules.holds(disk) and not (allowed and is_ours(disk))  # noqa: E731
+    system, others = disk_rules.choose(listed, host["disks"], holding)
     firmware = "uefi" if Path("/sys/firmware/efi").is_dir() else "bios"
     if firmware != host["firmware"]:
         raise InstallError(f"it was started by {firmware}, and the plan installs it for {host['firmware']}")

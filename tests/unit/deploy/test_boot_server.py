@@ -117,7 +117,9 @@ def test_a_host_that_was_cut_off_on_its_disks_is_told_that_it_resumes(yard):
     assert json.loads(yard.ask(f"/v1/host/one.json?token={token}")[1])["resumed"] is True
 
 
-@pytest.mark.parametrize("path", ["/v1/host/one.json", "/v1/host/one.json?token=", "/v1/host/one.json?token=00", "/v1/host/x.json?token=0"])
+@pytest.mark.parametrize(
+    "path", ["/v1/host/one.json", "/v1/host/one.json?token=", "/v1/host/one.json?token=00", "/v1/host/x.json?token=0"]
+)
 def test_a_wrong_token_opens_nothing(yard, path):
     yard.token()
     status, text, _ = yard.ask(path)
@@ -221,7 +223,9 @@ def test_a_switch_gets_its_own_files(yard):
     assert yard.ask("/v1/ztp/sonic.sh")[:2] == (200, "#!/bin/sh\n")
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", '{"state": "reachable"}', '{"state": 1}', '{"state": ["installed"]}', "[" * 9999, "\udcff"])
+@pytest.mark.parametrize(
+    "body", ["", "{", "[]", '{"state": "reachable"}', '{"state": 1}', '{"state": ["installed"]}', "[" * 9999, "\udcff"]
+)
 def test_a_wrong_report_changes_nothing(yard, body):
     token = yard.token()
     answer = yard.ask(f"/v1/report/one?token={token}", "POST", body.encode("utf-8", "surrogateescape"))

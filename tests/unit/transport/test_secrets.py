@@ -1,0 +1,90 @@
+"""Secrets: where they are looked up, and what is said where they are not, or lie open."""
+
+import subprocess
+
+import pytest
+
+from cluster_model.transport.secrets import MissingSecretError, Secrets, open_secrets, variable
+
+
+def write(folder, text, mode=0o600):
+    file = folder / "secrets.yml"
+    file.write_text(text)
+    file.chmod(mode)
+    return file
+
+
+def open_found(folder, file=None):
+    found, findings = open_secrets(folder, file)
+    return found, [finding.id for finding in findings]
+
+
+def test_the_environment_comes_before_the_file_and_a_device_before_all(tmp_path, monkeypatch):
+    write(tmp_path, "bmc-password: all\nbmc-password/gpu-001: one\nother: file\n")
+    found, ids = open_found(tmp_path)
+    assert ids == []
+    assert [found.get("bmc-password"), found.get("bmc-password", "gpu-001"), found.get("bmc-password", "gpu-002")] == [
+        "all", "one", "all",
+    ]  # fmt: skip
+    monkeypatch.setenv("GPUYARD_SECRET_BMC_PASSWORD", "env")
+    monkeypatch.setenv("GPUYARD_SECRET_BMC_PASSWORD__GPU_002", "env two")
+    found, _ = open_found(tmp_path)
+    assert [found.get("bmc-password"), found.get("bmc-password", "gpu-002"), found.get("other")] == ["env", "env two", "file"]
+    assert found.get("bmc-password", "gpu-001") == "one"
+
+
+def test_a_missing_secret_is_named_with_its_places():
+    with pytest.raises(MissingSecretError, match=r"the secret a-b is neither in GPUYARD_SECRET_A_B nor in secrets.yml"):
+        Secrets().get("a-b")
+    assert variable("a-b/c.d") == "GPUYARD_SECRET_A_B__C_D"
+
+
+def test_references_in_a_text_are_filled():
+    text = "x {{gpuyard-secret:a}} {{gpuyard-secret:p/gpu-001}} {{gpuyard-image:os}}"
+    assert Secrets(values={"a": "1", "p": "2"}).fill(text) == "x 1 2 {{gpuyard-image:os}}"
+    with pytest.raises(MissingSecretError, match="the secret b "):
+        Secrets(values={"a": "1"}).fill("{{gpuyard-secret:a}} {{gpuyard-secret:b}}")
+
+
+def test_without_a_file_there_is_the_environment_alone(tmp_path):
+    assert open_found(tmp_path)[1] == []
+    assert open_found(tmp_path, tmp_path / "named.yml")[1] == ["SEC001"]
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_a_file_that_others_can_read_is_refused(tmp_path, mode):
+    write(tmp_path, "a: b\n", mode)
+    assert open_found(tmp_path)[1] == ["SEC002"]
+
+
+@pytest.mark.parametrize("text", ["- a\n", "a: 1\n", "a: {b: c}\n", "a: [\n", "1: b\n", "a:\n", "a: 2026-01-01\n"])
+def test_what_is_no_mapping_of_texts_is_refused_without_quoting_it(tmp_path, text):
+    write(tmp_path, text)
+    found, findings = open_secrets(tmp_path)
+    assert [finding.id for finding in findings] == ["SEC003"]
+    assert found.values == {}
+
+
+def test_a_wrong_line_is_not_quoted(tmp_path):
+    write(tmp_path, "a: 'hunter2\nb: [\n")
+    _, findings = open_secrets(tmp_path)
+    assert findings and "hunter2" not in repr(findings)
+
+
+def test_secrets_do_not_show_themselves():
+    assert "hunter2" not in repr(Secrets({"X": "hunter2"}, {"a": "hunter2"}))
+
+
+def test_ansible_vault_opens_the_file(tmp_path, monkeypatch):
+    file = write(tmp_path, "bmc-password: hunter2\n")
+    password = tmp_path / "vault-password"
+    password.write_text("open sesame\n")
+    monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(password))
+    subprocess.run(["ansible-vault", "encrypt", str(file)], check=True, capture_output=True)
+    assert "hunter2" not in file.read_text()
+    file.chmod(0o644)  # ciphertext may be committed
+    found, ids = open_found(tmp_path)
+    assert ids == [] and found.get("bmc-password") == "hunter2"
+    password.write_text("wrong\n")
+    _, findings = open_secrets(tmp_path)
+    assert [finding.id for finding in findings] == ["SEC001"] and "ansible-vault cannot open" in repr(findings)
