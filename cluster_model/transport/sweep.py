@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,8 @@ def sweep(
     from pyinfra.api.inventory import Inventory
     from pyinfra.api.state import State
 
-    (Path.home() / ".ssh").mkdir(mode=0o700, exist_ok=True)  # for known_hosts; OpenSSH makes it too, pyinfra fails without it
+    with suppress(OSError):  # for known_hosts; OpenSSH makes it too, and pyinfra fails without it
+        (Path.home() / ".ssh").mkdir(mode=0o700, exist_ok=True)
     logging.getLogger("pyinfra").setLevel(logging.CRITICAL)
     logging.getLogger("paramiko").setLevel(logging.CRITICAL)
     hosts = [(target.name, _describe(target, login)) for target in targets]

@@ -54,6 +54,12 @@ def read_root(path):
     return read(path) or ("" if os.geteuid() == 0 else ask("sudo", "-n", "cat", ROOT + path).strip())
 
 
+def is_active(base):
+    """Return whether a port is InfiniBand with a link, which it has though nobody uses IP over it."""
+    states = glob.glob(ROOT + base + "/device/infiniband/*/ports/*/state") if read(base + "/type") == "32" else []
+    return any("ACTIVE" in read(state[len(ROOT) :]) for state in states)
+
+
 def list_ports():
     """Return the ports, without those of containers, with what the kernel knows of them."""
     ports = []
@@ -70,7 +76,7 @@ def list_ports():
                 "name": name,
                 "mac": (read(base + "/bonding_slave/perm_hwaddr") or read(base + "/address")).lower(),
                 "bond": os.path.basename(os.path.realpath(path + "/master")) if os.path.exists(path + "/master") else "",
-                "up": read(base + "/operstate") == "up",
+                "up": read(base + "/operstate") == "up" or is_active(base),
                 "speed_mbps": number(read(base + "/speed")),
                 "mtu_bytes": number(read(base + "/mtu")),
                 "pci": os.path.basename(device) if re.match(r"^[0-9a-f]{4}:", os.path.basename(device)) else "",

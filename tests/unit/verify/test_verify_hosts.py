@@ -438,6 +438,14 @@ def test_the_script_reads_ports(box):
     }
 
 
+@pytest.mark.parametrize(("state", "up"), [("4: ACTIVE", True), ("1: DOWN", False)])
+def test_an_infiniband_port_has_its_link_without_ip(box, state, up):
+    box.port("ibp24s0", "0000:18:00.0", operstate="down", type="32", mtu="2044")
+    box.write("sys/devices/0000:18:00.0/infiniband/mlx5_4/ports/1/state", state)
+    (port,) = box.ask()["ports"]
+    assert port["up"] is up
+
+
 def test_the_script_reads_the_system(box):
     box.write("etc/os-release", 'NAME="Debian"\nID=debian\nVERSION_ID="12"\n')
     box.write("sys/class/dmi/id/product_serial", "LAB00001\n")
