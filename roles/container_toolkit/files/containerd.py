@@ -33,7 +33,7 @@ def read_dump(text: str) -> dict[str, str]:
             section = line.strip("[]") + "."
         elif " = " in line:
             key, _, value = line.partition(" = ")
-            found[section + key] = value.strip('"')
+            found[section + key] = value.strip("\"'")
     return found
 
 
