@@ -50,7 +50,6 @@ def tell(body: dict, host: str) -> dict:
 
 def plug(fabric: str, told: dict, pid: str, fresh: bool) -> None:
     """Give one container its NICs."""
-    number = told["gpuyard_number"]
     here, there = ["ip", "-n", fabric], ["nsenter", "-t", pid, "-n", "ip"]
     # The kernel settings of the container's own network, as a machine has them; podman has them read-only.
     run(
@@ -68,7 +67,7 @@ def plug(fabric: str, told: dict, pid: str, fresh: bool) -> None:
         re.search(r"PermanentMACAddress=(\S+)\s.*^Name=(\S+)", text, re.DOTALL | re.MULTILINE).groups() for text in links
     )
     for index, port in enumerate(told["gpuyard_interfaces"]):
-        ours = f"h{number}p{index}"
+        ours = f"h{pid}p{index}"
         subprocess.run([*here, "link", "delete", ours], capture_output=True, check=False)
         theirs = names.get(port["mac"], f"eth{index}")
         run(*here, "link", "add", ours, "type", "veth", "peer", "name", theirs, "address", port["mac"], "netns", pid)
