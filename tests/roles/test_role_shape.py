@@ -105,6 +105,12 @@ def test_distributions_have_their_paths(role):
 
 
 @pytest.mark.parametrize("role", ROLES)
+def test_role_is_tried(role):
+    files = [f"molecule/{role}/molecule.yml", f"molecule/{role}/converge.yml", f"tests/roles/bad_arguments/{role}.yml"]
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+
+
+@pytest.mark.parametrize("role", ROLES)
 def test_lock_is_a_dependency(role):
     if role == "versions" or "versions_" not in (ROOT / "roles" / role / "defaults/main.yml").read_text():
         pytest.skip("takes no version from the lock")
