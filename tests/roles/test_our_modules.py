@@ -1,0 +1,177 @@
+"""What our own modules decide on a host, tried without one: files that differ, NICs that lack, names that are swapped."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from roles import ROOT
+
+LINK = ROOT / ".ansible/collections/ansible_collections/gpuyard/cluster"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collection():
+    """Let the collection's names mean this checkout, as Ansible has it."""
+    if not LINK.exists():
+        LINK.parent.mkdir(parents=True, exist_ok=True)
+        LINK.symlink_to("../../../..")
+    sys.path.insert(0, str(ROOT / ".ansible/collections"))
+    yield
+    sys.path.remove(str(ROOT / ".ansible/collections"))
+
+
+@pytest.fixture
+def utils():
+    from ansible_collections.gpuyard.cluster.plugins.module_utils import file_set, network_trial
+
+    return file_set, network_trial
+
+
+# --- Files
+
+
+def list_owned(path, text, **more):
+    import grp
+    import pwd
+
+    owner = {"owner": pwd.getpwuid(os.getuid()).pw_name, "group": grp.getgrgid(os.getgid()).gr_name}
+    return [{"path": str(path), "content": text, **owner, **more}]
+
+
+def test_a_file_is_written_once(tmp_path, utils):
+    files, _ = utils
+    wanted = list_owned(tmp_path / "new/a.conf", "x=1\n", mode="0640")
+    changes = files.plan_changes(wanted, [])
+    assert [(change.path, change.before, change.after) for change in changes] == [(str(tmp_path / "new/a.conf"), None, "x=1\n")]
+    files.write_changes(changes)
+    assert stat.S_IMODE((tmp_path / "new/a.conf").stat().st_mode) == 0o640
+    assert files.plan_changes(wanted, []) == []
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["a.conf"], "no temporary file stays"
+
+
+def test_a_mode_alone_is_a_change_that_shows(tmp_path, utils):
+    files, _ = utils
+    path = tmp_path / "a.conf"
+    path.write_text("x\n")
+    path.chmod(0o600)
+    changes = files.plan_changes(list_owned(path, "x\n"), [])
+    (shown,) = files.show_changes(changes)
+    assert (shown["before"].splitlines()[0][:9], shown["after"].splitlines()[0][:9]) == ("mode 0600", "mode 0644")
+    files.write_changes(changes)
+    assert files.plan_changes(list_owned(path, "x\n"), []) == []
+
+
+def test_what_is_not_wanted_goes_and_links_are_set(tmp_path, utils):
+    files, _ = utils
+    (tmp_path / "10-ours-old.conf").write_text("old\n")
+    (tmp_path / "20-theirs.conf").write_text("theirs\n")
+    (tmp_path / "zone").symlink_to("/usr/share/zoneinfo/UTC")
+    wanted = [{"path": str(tmp_path / "zone"), "link": "/usr/share/zoneinfo/Asia/Shanghai"}]
+    changes = files.plan_changes(wanted, [f"{tmp_path}/10-ours-*"])
+    assert {change.path: change.after for change in changes} == {
+        str(tmp_path / "zone"): "/usr/share/zoneinfo/Asia/Shanghai",
+        str(tmp_path / "10-ours-old.conf"): None,
+    }
+    files.write_changes(changes)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["20-theirs.conf", "zone"]
+    assert str((tmp_path / "zone").readlink()) == "/usr/share/zoneinfo/Asia/Shanghai"
+    assert files.plan_changes(wanted, [f"{tmp_path}/10-ours-*"]) == []
+
+
+def test_a_link_in_the_way_becomes_a_file(tmp_path, utils):
+    files, _ = utils
+    (tmp_path / "stub").write_text("stub\n")
+    (tmp_path / "resolv.conf").symlink_to(tmp_path / "stub")
+    files.write_changes(files.plan_changes(list_owned(tmp_path / "resolv.conf", "nameserver 10.0.0.1\n"), []))
+    assert not (tmp_path / "resolv.conf").is_symlink()
+    assert (tmp_path / "stub").read_text() == "stub\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ([{"path": "etc/a", "content": ""}], "not an absolute path: etc/a"),
+        ([{"path": "/a", "content": "1"}, {"path": "/a", "content": "2"}], "named more than once: /a"),
+        ([{"path": "/a", "content": "", "owner": "nobody-of-that-name"}], "nobody-of-that-name"),
+        ([{"path": "/etc", "content": ""}], "/etc is a folder"),
+    ],
+)
+def test_what_cannot_be_written_is_said(files, word, utils):
+    with pytest.raises(utils[0].FileSetError, match=word):
+        utils[0].plan_changes(files, [])
+
+
+# --- NICs
+
+
+def match(utils, wanted, nics):
+    _, trial = utils
+    found = [trial.Nic(*nic) for nic in nics]
+    return trial.match_nics([{"name": "", "mac": "", "pci": "", **each} for each in wanted], found, [nic.name for nic in found])
+
+
+def test_a_nic_is_known_by_mac_then_by_pci_then_by_name(utils):
+    nics = [
+        ("eth0", "02:00:00:00:00:01", "0000:18:00.0"),
+        ("eth1", "02:00:00:00:00:02", "0000:40:00.0"),
+        ("eno1", "02:00:00:00:00:03", ""),
+    ]
+    wanted = [{"name": "enp24s0", "mac": "02:00:00:00:00:01"}, {"name": "enp64s0", "pci": "0000:40:00.0"}, {"name": "eno1"}]
+    assert match(utils, wanted, nics) == ({"eth0": "enp24s0", "eth1": "enp64s0"}, [])
+
+
+def test_all_nics_that_lack_are_named(utils):
+    nics = [("enp24s0", "02:00:00:00:00:09", "0000:18:00.0")]
+    wanted = [
+        {"name": "enp24s0", "mac": "02:00:00:00:00:01", "pci": "0000:18:00.0"},
+        {"name": "enp64s0", "pci": "0000:40:00.0"},
+        {"name": "eno1"},
+    ]
+    renames, faults = match(utils, wanted, nics)
+    assert renames == {}
+    assert faults == [
+        "- enp24s0: no NIC has MAC 02:00:00:00:00:01, and enp24s0 in its place has 02:00:00:00:00:09. "
+        "fix: put the new MAC into the facts if the NIC was replaced",
+        "- enp64s0: no NIC has PCI 0000:40:00.0. fix: seat it, load its driver, or correct the plan's facts",
+        "- eno1: no NIC has that name. fix: seat it, load its driver, or correct the plan's facts",
+    ]
+
+
+def test_a_name_that_another_nic_has_is_refused_and_a_swap_is_not(utils):
+    nics = [("eth0", "02:00:00:00:00:01", ""), ("eth1", "02:00:00:00:00:02", "")]
+    _, faults = match(utils, [{"name": "eth1", "mac": "02:00:00:00:00:01"}], nics)
+    assert faults == ["- eth0 is to be called eth1, and another interface has that name. fix: give that one its planned name"]
+    renames, faults = match(
+        utils, [{"name": "eth1", "mac": "02:00:00:00:00:01"}, {"name": "eth0", "mac": "02:00:00:00:00:02"}], nics
+    )
+    assert (renames, faults) == ({"eth0": "eth1", "eth1": "eth0"}, [])
+    steps = utils[1]._list_renames(renames)
+    names = {"eth0": "first", "eth1": "second"}
+    for step in steps:
+        old, new = step.split()
+        assert new not in names
+        names[new] = names.pop(old)
+    assert names == {"eth1": "first", "eth0": "second"}
+
+
+# --- The way back
+
+
+def test_the_way_back_puts_files_back_at_boot(tmp_path):
+    """The script as it is, with its folder moved: what was there returns, what is new goes, and the trial is over."""
+    state, place = tmp_path / "state", tmp_path / "etc"
+    (state / "former" / str(place)[1:]).mkdir(parents=True)
+    place.mkdir()
+    (place / "old.network").write_text("new\n")
+    (place / "new.network").write_text("new\n")
+    (state / "former" / str(place)[1:] / "old.network").write_text("old\n")
+    (state / "pending").write_text(f"restore {place}/old.network\nremove {place}/new.network\nnetworkd\naddress 10.0.0.5/24 lo\n")
+    script = (ROOT / "roles/host_network/files/revert.sh").read_text()
+    text = script.replace("state=/var/lib/gpuyard/host-network", f"state={state}").replace("systemctl", "true")
+    done = subprocess.run(["sh", "-eu", "-c", text, "revert", "boot"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {path.name: path.read_text() for path in place.iterdir()} == {"old.network": "old\n"}
+    assert sorted(path.name for path in state.iterdir()) == ["former", "reverted"]
