@@ -1,11 +1,15 @@
 """Options and rules that all tests share."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# Ansible and its like are installed beside this Python, which need not be the one on the caller's path.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
 def pytest_addoption(parser):

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,9 +108,7 @@ def _read(path: Path) -> tuple[dict[str, str], Diagnostic | None]:
 
 def _decrypt(path: Path) -> str | Diagnostic:
     try:
-        done = subprocess.run(
-            ["ansible-vault", "view", str(path)], capture_output=True, text=True, timeout=_ANSWER_S, check=False
-        )
+        done = subprocess.run([_find_vault(), "view", str(path)], capture_output=True, text=True, timeout=_ANSWER_S, check=False)
     except OSError as error:
         fix = "install ansible-core (pip install 'gpuyard[ansible]')"
         return Diagnostic("SEC001", "error", "", f"ansible-vault cannot be run: {error.strerror}", fix=fix)
@@ -122,6 +121,12 @@ def _decrypt(path: Path) -> str | Diagnostic:
     said = lines[-1].removeprefix("[ERROR]: ").rstrip(".") if lines else f"exit code {done.returncode}"
     fix = "name the file of the vault's password in ANSIBLE_VAULT_PASSWORD_FILE"
     return Diagnostic("SEC001", "error", "", "ansible-vault cannot open the secrets", actual=said, fix=fix)
+
+
+def _find_vault() -> str:
+    """Return the program that is installed beside this Python, else the one on the path."""
+    beside = Path(sys.executable).parent / "ansible-vault"
+    return str(beside) if beside.exists() else "ansible-vault"
 
 
 def _parse(text: str) -> tuple[dict[str, str], Diagnostic | None]:

@@ -46,8 +46,7 @@ STANDS_FOR = {"make demo": "scripts/demo .venv/bin/gpuyard"}
 
 def run(command, cwd):
     command = STANDS_FOR.get(command, command)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path, "COLUMNS": "120", "NO_COLOR": "1"}
+    env = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
     done = subprocess.run(["sh", "-c", f"exec 2>&1; {command}"], cwd=cwd, env=env, capture_output=True, text=True, check=False)
     return done.stdout.splitlines()
 
