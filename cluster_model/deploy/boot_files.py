@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from cluster_model.references import IMAGE, name_token
 from cluster_model.transport.secrets import MissingSecretError, Secrets
 
-IMAGE = re.compile(r"\{\{gpuyard-image:([a-z0-9.-]+)\}\}")
 LOADERS = ("ipxe.efi", "snponly.efi", "undionly.kpxe")
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 
@@ -82,7 +82,7 @@ class BootFiles:
     def fill(self, text: str, token: Token | None = None) -> str:
         """Return a text with its references filled; NotReadyError, naming the reference, where one cannot be."""
         if token:
-            text = text.replace(f"{{{{gpuyard-secret:boot-token-{token.host}}}}}", token.value)
+            text = text.replace(name_token(token.host), token.value)
         text = IMAGE.sub(lambda found: self.image_sum(found[1]), text)
         try:
             return self.secrets.fill(text)

@@ -10,6 +10,7 @@ import orjson
 
 from cluster_model.plan.model import Plan, Switch
 from cluster_model.plan.provisioning_model import Installation
+from cluster_model.references import name_token
 from cluster_model.render.boot_autoinstall import render_autoinstall
 from cluster_model.render.boot_host import HostWriter
 from cluster_model.render.boot_kea import ZTP_OPTIONS, render_kea
@@ -18,7 +19,6 @@ from cluster_model.render.boot_shared import (
     list_resolvers,
     list_time_servers,
     locate_boot_server,
-    name_token,
 )
 
 FORMAT = "gpuyard-boot-1"

@@ -12,8 +12,9 @@ from typing import Any
 
 from cluster_model.plan.model import Plan
 from cluster_model.plan.provisioning_model import BootHost, Installation, Partition
+from cluster_model.references import name_token
 from cluster_model.render.boot_host import HostWriter, describe_system, describe_wipe
-from cluster_model.render.boot_shared import boot_environment, list_time_servers, name_token
+from cluster_model.render.boot_shared import boot_environment, list_time_servers
 
 Json = dict[str, Any]
 JSON_TYPE = "application/json"

@@ -9,14 +9,8 @@ import orjson
 
 from cluster_model.plan.model import Plan, Server
 from cluster_model.plan.provisioning_model import BootHost, DiskRule, Installation
-from cluster_model.render.boot_shared import (
-    list_resolvers,
-    list_time_servers,
-    locate_boot_server,
-    name_image_sum,
-    name_token,
-)
-from cluster_model.render.switch.environment import name_secret
+from cluster_model.references import name_image_sum, name_secret, name_token
+from cluster_model.render.boot_shared import list_resolvers, list_time_servers, locate_boot_server
 
 FORMAT = "gpuyard-host-1"
 Json = dict[str, Any]

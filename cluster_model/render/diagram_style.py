@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.model import Server, Switch
+from cluster_model.render.templating import open_templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +79,7 @@ def format_count(number: int, word: str) -> str:
 @cache
 def environment() -> Environment:
     """Return the templates of drawings and page; everything is escaped, and a missing name is an error."""
-    env = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    env = open_templates(TEMPLATES, markup=True)
     env.globals.update(kinds=tuple(KINDS.values()), rail_colours=RAIL_COLOURS)
     env.filters.update(kw=format_kw, rate=format_rate)
     return env

@@ -20,8 +20,8 @@ from typing import Any
 import yaml
 
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.references import SECRET
 
-PLACEHOLDER = re.compile(r"\{\{gpuyard-secret:([a-z0-9-]+(?:/[a-z0-9.-]+)?)\}\}")
 FILE = "secrets.yml"
 _VAULT = "$ANSIBLE_VAULT;"
 _ANSWER_S = 60
@@ -59,7 +59,7 @@ class Secrets:
 
     def fill(self, text: str) -> str:
         """Return a rendered text with every placeholder replaced by its value; MissingSecretError where one is missing."""
-        return PLACEHOLDER.sub(lambda found: self.get(*found[1].split("/", 1)), text)
+        return SECRET.sub(lambda found: self.get(*found[1].split("/", 1)), text)
 
 
 def variable(name: str) -> str:

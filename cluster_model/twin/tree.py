@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.model import Plan, Server, Switch
+from cluster_model.references import SECRET
 from cluster_model.twin.dataplane import DataPlane, parse_interfaces
 from cluster_model.twin.plan_file import TreeError, load_plan
 from cluster_model.twin.sonic_plane import parse_config_db
@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # only stand-ins need them, and under emulation they cost hal
     from cluster_model.catalogue.load import Catalogue
     from cluster_model.render.switch.context import Scene
 
-SECRET = re.compile(r"\{\{gpuyard-secret:([a-z0-9-]+)\}\}")
 STAND_IN = "stand-in: plan proved, file not"
 STAND_IN_MARK = "stand-in"
 """A file beside those of a switch that are a stand-in already."""

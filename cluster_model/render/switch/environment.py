@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import traceback
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
+from jinja2 import Environment, Template, TemplateError
 
 from cluster_model.diagnostic import Diagnostic
-
-_SECRET = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+from cluster_model.references import name_secret
+from cluster_model.render.templating import open_templates
 
 
 class SwitchTemplateError(Exception):
@@ -58,24 +57,8 @@ def render_files(main: Template, folder: Path, context: dict[str, Any]) -> Itera
     yield from files.items()
 
 
-def name_secret(name: str) -> str:
-    """Return the placeholder of a secret; its value is filled in at delivery, and never stands in a rendered file."""
-    if not _SECRET.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a secret: lower-case words joined by hyphens")
-    return "{{gpuyard-secret:" + name + "}}"
-
-
-@cache
 def _environment(folder: Path) -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        auto_reload=False,
-        autoescape=False,
-    )
+    environment = open_templates(folder)
     environment.globals["secret"] = name_secret
     return environment
 

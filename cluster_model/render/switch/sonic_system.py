@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cluster_model.catalogue.types import SonicSupport
 from cluster_model.plan.model import Site, Switch
-from cluster_model.render.switch.environment import name_secret
+from cluster_model.references import name_secret
 from cluster_model.render.switch.sonic_overlay import relays_dhcp
 from cluster_model.render.switch.sonic_ports import DEVICE_TYPES
 from cluster_model.render.switch.sonic_types import Config, Table
