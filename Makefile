@@ -30,8 +30,8 @@ bench: $(VENV)/.dev ## CPU and memory of plan and render, and as root of reading
 	@$(BIN)/python bench/render.py
 	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python bench/hosts.py --hosts 12
 
-docs: $(VENV)/.dev ## write again what is generated: schema, rules, README's figures
-	@GPUYARD_UPDATE_DOCS=1 $(PYTEST) tests/docs
+docs: $(VENV)/.dev ## write again what is generated: schema, rules, README's figures, the roles' READMEs
+	@GPUYARD_UPDATE_DOCS=1 $(PYTEST) tests/docs tests/roles/test_role_shape.py
 
 lock: ## make requirements.lock from the newest versions that the ranges allow
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock

@@ -40,6 +40,16 @@ def pytest_collection_modifyitems(config, items):
     items[:] = mine
 
 
+@pytest.fixture(scope="session")
+def collection():
+    """Link the checkout to where Ansible looks for gpuyard.cluster, and return the folder of collections."""
+    link = ROOT / ".ansible/collections/ansible_collections/gpuyard/cluster"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to("../../../..")
+    return ROOT / ".ansible/collections"
+
+
 @pytest.fixture(autouse=True)
 def _from_root(monkeypatch):
     """Paths in outputs are relative to the checkout."""

@@ -9,18 +9,13 @@ import pytest
 
 from roles import ROOT
 
-LINK = ROOT / ".ansible/collections/ansible_collections/gpuyard/cluster"
-
 
 @pytest.fixture(scope="module", autouse=True)
-def _collection():
+def _collection_on_path(collection):
     """Let the collection's names mean this checkout, as Ansible has it."""
-    if not LINK.exists():
-        LINK.parent.mkdir(parents=True, exist_ok=True)
-        LINK.symlink_to("../../../..")
-    sys.path.insert(0, str(ROOT / ".ansible/collections"))
+    sys.path.insert(0, str(collection))
     yield
-    sys.path.remove(str(ROOT / ".ansible/collections"))
+    sys.path.remove(str(collection))
 
 
 @pytest.fixture

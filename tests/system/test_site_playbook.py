@@ -122,7 +122,7 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory, collection_link):
+def lab(tmp_path_factory, collection):
     missing = [tool for tool in ("podman", "mmdebstrap", "dpkg-scanpackages", "gpg", "ssh") if shutil.which(tool) is None]
     reason = "not root" if os.getuid() else f"missing here: {', '.join(missing)}" if missing else ""
     if reason:
@@ -133,14 +133,6 @@ def lab(tmp_path_factory, collection_link):
         yield made
     finally:
         made.stop()
-
-
-@pytest.fixture(scope="module")
-def collection_link():
-    link = ROOT / ".ansible/collections/ansible_collections/gpuyard/cluster"
-    link.parent.mkdir(parents=True, exist_ok=True)
-    if not link.is_symlink():
-        link.symlink_to("../../../..")
 
 
 def list_state(lab, host):
