@@ -11,7 +11,7 @@ import json
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fcntl import LOCK_EX, flock
 from pathlib import Path
@@ -71,6 +71,8 @@ class Node:
         elif kind == "token":
             self.token, self.token_at = str(event.get("sha256", "")), float(event.get("made", 0.0))
         state = event.get("state")
+        if state == "powered" and self.state not in {"planned", "discovered"}:
+            state = None  # the machine was quicker than its BMC: it has asked the boot server already
         if state in STATES:
             self.state, self.since = state, str(event.get("at", ""))
             self.reason = str(event.get("reason", "")) if state == "failed" else ""
@@ -121,10 +123,10 @@ class Journal:
         return self.nodes([name])[name]
 
     def nodes(self, names: Iterable[str]) -> dict[str, Node]:
-        """Return nodes as they are now, by name."""
+        """Return nodes as they are now, by name; what is written later does not change them."""
         with self._lock:
             self._catch_up()
-            return {name: self._nodes.get(name) or Node(name) for name in names}
+            return {name: replace(self._nodes.get(name) or Node(name)) for name in names}
 
     def strangers(self) -> dict[str, dict[str, Any]]:
         """Return the last event of each machine that asked to be booted and is not planned, by MAC."""

@@ -238,8 +238,7 @@ class Installation:
             self.inrush.run(host.door.target.rack, switch)
             if not wait_power(bmc, "on", self.deadlines.power_s, self.poll_s):
                 return f"its BMC took the order, and after {self.deadlines.power_s:g} s it is not on"
-            if self.journal.node(host.name).state == "discovered":  # it may have asked the boot server by now
-                self._tell(host, "power", "powered")
+            self._tell(host, "power", "powered")
         except BmcError as error:
             self.journal.write(host.name, "bmc", reason=str(error), cause=error.cause)
             return f"its BMC at {host.door.target.address}: {error}"
