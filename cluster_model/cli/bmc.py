@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cluster_model.cli.common import ERRORS, Opened, cluster_argument, open_cluster
+from cluster_model.cli.console import print_table, shorten_names, show_progress
 from cluster_model.cli.findings import Format, format_json, print_findings
 
 if TYPE_CHECKING:
@@ -168,7 +167,8 @@ def boot(cluster: Path, device: Any, persistent: bool, everything: bool, apply: 
     opened, doors = _open(cluster, form, **asking)
     when = "every start" if persistent else "the next start"
     if not apply:
-        click.echo(f"would tell {len(doors):,} machines to boot {device} at {when}: {_shorten(doors)}; --apply does it")
+        names = shorten_names([door.target.name for door in doors])
+        click.echo(f"would tell {len(doors):,} machines to boot {device} at {when}: {names}; --apply does it")
         return
     _require_words(asking["limits"], everything)
     with show_progress(len(doors), "told", form) as tell:
@@ -189,7 +189,6 @@ def open_doors(
     timeout: float,
     retries: int,
     secrets: Path | None,
-    uefi: frozenset[str] | None = None,
     **_: Any,
 ) -> list[Door]:
     """Return the ways into the BMCs that are meant; exits where a word means nothing or a secret is missing."""
@@ -202,7 +201,7 @@ def open_doors(
     found, findings = open_secrets(opened.loaded.folder, secrets)
     doors: list[Door] = []
     if not findings:
-        doors, findings = list_doors(servers, opened.cluster.bmc, found, uefi=uefi, answer_s=timeout, retries=retries)
+        doors, findings = list_doors(opened.plan, servers, opened.cluster.bmc, found, answer_s=timeout, retries=retries)
     if findings:
         print_findings([f if f.file else opened.loaded.source.locate(f) for f in findings], form)
         raise click.exceptions.Exit(ERRORS)
@@ -305,30 +304,3 @@ def _read_prefix(text: str) -> IPv4Network:
     if prefix.prefixlen < 16:
         raise click.BadParameter(f"{prefix} has {prefix.num_addresses:,} addresses; scan a /16 at most", param_hint="--scan")
     return prefix
-
-
-def _shorten(doors: Sequence[Door]) -> str:
-    names = [door.target.name for door in doors]
-    return ", ".join(names[:4]) + (f" and {len(names) - 4:,} more" if len(names) > 4 else "")
-
-
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns as wide as their widest cell; the last one is as long as it is."""
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head) - 1)]
-    for row in [head, *rows]:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        click.echo("  ".join([*cells, row[-1]]).rstrip())
-
-
-@contextmanager
-def show_progress(total: int, word: str, form: Format) -> Iterator[Callable[[], None]]:
-    """Show a bar on a terminal, and nothing elsewhere."""
-    if form != "text" or not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(word, total=total)
-        yield lambda: bar.advance(task)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cluster_model.cli.common import USAGE, Opened, cluster_argument, open_cluster
+from cluster_model.cli.console import print_table, shorten_names
 from cluster_model.cli.findings import Format
 from cluster_model.cli.tree import find_state, find_tree
 
@@ -122,15 +123,7 @@ def _list_hosts(
     from cluster_model.deploy.provision import Host
 
     wanted: dict[str, dict[str, Any]] = index["hosts"]
-    doors = open_doors(
-        opened,
-        "text",
-        limits=limits,
-        timeout=options["timeout"],
-        retries=2,
-        secrets=options["secrets"],
-        uefi=frozenset(name for name, host in wanted.items() if host["firmware"] == "uefi"),
-    )
+    doors = open_doors(opened, "text", limits=limits, timeout=options["timeout"], retries=2, secrets=options["secrets"])
     own = index["server"]["name"]
     domain = opened.plan.site.domain
     hosts = [
@@ -149,7 +142,8 @@ def _print_intent(hosts: Sequence[Host], nodes: Mapping[str, Node], left_out: Se
     again = set(options["reinstall"])
     fresh = [host for host in hosts if host.name in again or not nodes[host.name].installed]
     nameless = [host.name for host in fresh if not host.mac]
-    click.echo(f"would install {len(fresh):,} of {len(hosts):,} nodes, {options['batch']} at a time: {_shorten(fresh)}")
+    names = shorten_names([host.name for host in fresh])
+    click.echo(f"would install {len(fresh):,} of {len(hosts):,} nodes, {options['batch']} at a time: {names}")
     if again:
         click.echo(f"would overwrite what is on {', '.join(sorted(again))}")
     if nameless:
@@ -159,13 +153,7 @@ def _print_intent(hosts: Sequence[Host], nodes: Mapping[str, Node], left_out: Se
     click.echo("--apply does it")
 
 
-def _shorten(hosts: Sequence[Host]) -> str:
-    names = [host.name for host in hosts]
-    return (", ".join(names[:4]) + (f" and {len(names) - 4:,} more" if len(names) > 4 else "")) or "none"
-
-
 def _print_nodes(nodes: Mapping[str, Node], form: Format) -> None:
-    from cluster_model.cli.bmc import print_table
     from cluster_model.deploy.provision import count_states
 
     counts = count_states(nodes)

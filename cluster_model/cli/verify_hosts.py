@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cluster_model.cli.bmc import print_table, show_progress
 from cluster_model.cli.common import ERRORS, Opened, cluster_argument, open_cluster
+from cluster_model.cli.console import print_table, show_progress
 from cluster_model.cli.findings import Format, format_json
 from cluster_model.transport.session import Login
 

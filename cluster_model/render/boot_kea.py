@@ -21,6 +21,8 @@ LIFETIME_S = 86_400
 """A day: a BMC keeps its address over a night without a boot server."""
 STRANGER_LIFETIME_S = 600
 """Ten minutes: long enough to be asked who it is, short enough to move to its planned address once it is known."""
+SOCKET_WAIT_MS, SOCKET_RETRIES = 10_000, 8640
+"""A port without a carrier is looked at again for a day: Kea opens no socket on it at its start, and would stay deaf for ever."""
 ZTP_OPTIONS = {
     # A script's URL in option 239; sonic-net/SONiC doc/ztp/ztp.md, 3.4.
     "sonic": {"name": "provisioning-script-url", "data": "{url}/v1/ztp/sonic.sh", "always-send": True},
@@ -56,7 +58,12 @@ def _build(plan: Plan, offers_unknown: bool, time_servers: tuple[str, ...], reso
         options.append(_option("ntp-servers", ", ".join(time_servers)))
     body: Json = {
         # Requests come through relays, and on the server's own subnet as broadcasts; no reservation fits anything else.
-        "interfaces-config": {"interfaces": ["*"], "dhcp-socket-type": "raw"},
+        "interfaces-config": {
+            "interfaces": ["*"],
+            "dhcp-socket-type": "raw",
+            "service-sockets-max-retries": SOCKET_RETRIES,
+            "service-sockets-retry-wait-time": SOCKET_WAIT_MS,
+        },
         "lease-database": {"type": "memfile", "persist": True, "name": "/var/lib/kea/kea-leases4.csv", "lfc-interval": 3600},
         "authoritative": True,
         "valid-lifetime": LIFETIME_S,

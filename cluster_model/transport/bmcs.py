@@ -50,21 +50,21 @@ def choose_servers(plan: Plan, limits: Sequence[str]) -> tuple[list[Server], lis
 
 
 def list_doors(
+    plan: Plan,
     servers: Sequence[Server],
     settings: BmcSettings,
     secrets: Secrets,
     *,
-    uefi: frozenset[str] | None = None,
     answer_s: float = 20.0,
     retries: int = 2,
 ) -> tuple[list[Door], list[Diagnostic]]:
     """Return the ways into the BMCs of servers, in their order, and what stands in the way.
 
     Args:
+        plan: the plan, which knows what boots by BIOS; what is not installed over the network boots by UEFI.
         servers: the servers; those without a BMC are left out.
         settings: the intent's `bmc`.
         secrets: where passwords are looked up.
-        uefi: names of the servers that boot by UEFI; None means all of them.
         answer_s: seconds to wait for one answer.
         retries: attempts after one that got no answer.
 
@@ -72,6 +72,7 @@ def list_doors(
         SEC004, once for each password that is missing.
     """
     doors, missing = [], dict[str, Diagnostic]()
+    bios = {installation.group for installation in plan.provisioning.installations if installation.firmware == "bios"}
     for server in servers:
         if server.bmc is None:
             continue
@@ -90,7 +91,7 @@ def list_doors(
             server.rack,
             server.serial,
             frozenset(port.mac for port in server.ports if port.mac),
-            uefi is None or server.name in uefi,
+            server.group not in bios,
         )
         doors.append(Door(target, login, languages))
     return doors, list(missing.values())

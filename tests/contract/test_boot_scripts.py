@@ -133,8 +133,11 @@ class Machine:
 
     def __init__(self, folder, disks):
         self.folder, self.reports = folder, []
-        (folder / "disks.json").write_text(json.dumps({"blockdevices": disks}))
-        self._program("lsblk", f"cat {folder}/disks.json")
+        (folder / "tree.json").write_text(json.dumps({"blockdevices": disks}))
+        flat = [device for disk in disks for device in ({**disk, "children": []}, *disk.get("children", ()))]
+        (folder / "flat.json").write_text(json.dumps({"blockdevices": flat}))
+        # lsblk(8): a tree where NAME is among the columns, else a list.
+        self._program("lsblk", f'case ",$4," in *,NAME,*) cat {folder}/tree.json;; *) cat {folder}/flat.json;; esac')
         self._program(
             "wipefs",
             f'case "$*" in *--all*) eval last=\\${{$#}}; echo $last >> {folder}/wiped;; *) eval last=\\${{$#}}; '

@@ -63,8 +63,8 @@ def inside(pid, *command, **options):
 class Served:
     """Kea with a configuration, and the relays in front of it."""
 
-    def __init__(self, relays, server):
-        self.relays, self.server = relays, server
+    def __init__(self, relays, server, log):
+        self.relays, self.server, self.log = relays, server, log
 
     def ask(self, *questions):
         script = [sys.executable, str(HERE / "dhcp_relay.py"), self.server]
@@ -72,7 +72,8 @@ class Served:
 
 
 @contextmanager
-def serve(lab, name, folder):
+def serve(lab, name, folder, *, plugged=True):
+    """Yield Kea and its relays; with `plugged` false the cable to Kea's port is down until the test raises it."""
     _require()
     plan, tree = lab
     server = plan.provisioning.boot_server.address
@@ -85,7 +86,8 @@ def serve(lab, name, folder):
     file.write_text(text.replace("/var/lib/kea/kea-leases4.csv", str(folder / "leases.csv")))
     with namespace() as outer, namespace() as inner:
         inside(outer, "ip", "link", "add", "relay", "type", "veth", "peer", "name", "eth0", "netns", str(inner))
-        inside(outer, "ip", "link", "set", "relay", "up")
+        if plugged:
+            inside(outer, "ip", "link", "set", "relay", "up")
         inside(inner, "ip", "link", "set", "eth0", "up")
         length = own.prefix.rpartition("/")[2]
         inside(inner, "ip", "address", "add", f"{server}/{length}", "dev", "eth0")
@@ -103,7 +105,7 @@ def serve(lab, name, folder):
             while "DHCP4_STARTED" not in (folder / "kea.log").read_text():
                 assert kea.poll() is None and time.monotonic() < deadline, (folder / "kea.log").read_text()
                 time.sleep(0.1)
-            yield Served(outer, server)
+            yield Served(outer, server, folder / "kea.log")
         finally:
             kea.send_signal(signal.SIGTERM)
             kea.wait(PATIENCE_S)
@@ -229,3 +231,18 @@ def test_nobody_else_is_answered(lab, served, tmp_path):
     assert known["address"] == host(plan, "gpu-001").address.partition("/")[0]
     assert (known["server"], known["file"]) == (served.server, "ipxe.efi")
     assert unknown is None
+
+
+def test_a_port_that_had_no_link_at_the_start_is_served_once_it_has_one(lab, tmp_path):
+    plan, tree = lab
+    config = json.loads(tree["boot/kea/kea-dhcp4.conf"])["Dhcp4"]["interfaces-config"]
+    assert config["service-sockets-max-retries"] * config["service-sockets-retry-wait-time"] >= 24 * 3600 * 1000
+    text = tree["boot/kea/kea-dhcp4.conf"].replace(b'retry-wait-time": 10000', b'retry-wait-time": 200')
+    with serve((plan, {"boot/kea/kea-dhcp4.conf": text}), "kea-dhcp4.conf", tmp_path, plugged=False) as served:
+        assert "eth0 is not running" in served.log.read_text()
+        inside(served.relays, "ip", "link", "set", "relay", "up")
+        asked = question(plan, "gpu-001")
+        deadline = time.monotonic() + PATIENCE_S
+        while (answer := served.ask(asked)[0]) is None:
+            assert time.monotonic() < deadline, served.log.read_text()
+    assert answer["address"] == host(plan, "gpu-001").address.partition("/")[0]

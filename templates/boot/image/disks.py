@@ -11,7 +11,7 @@ class DisksError(Exception):
 
 def list_disks():
     """Return the writable disks as lsblk tells them: path, model, serial, wwn, size (bytes), children."""
-    columns = "PATH,TYPE,MODEL,SERIAL,WWN,SIZE,RO,PARTLABEL"
+    columns = "NAME,PATH,TYPE,MODEL,SERIAL,WWN,SIZE,RO,PARTLABEL"  # without NAME lsblk tells of no disk's children
     command = ["lsblk", "--json", "--bytes", "--output", columns]
     listed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["blockdevices"]
     words = ("model", "serial", "wwn")

@@ -102,3 +102,11 @@ def test_it_is_its_owners_alone(tmp_path):
     journal.write("a", "begun")
     assert stat.S_IMODE(journal.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(journal.path.parent.stat().st_mode) == 0o700
+
+
+def test_a_bmc_that_is_slower_than_its_machine_takes_nothing_back(tmp_path):
+    journal = Journal(tmp_path)
+    journal.write("a", "power", state="discovered")
+    journal.write("a", "report", state="failed", reason="no disk")
+    journal.write("a", "power", state="powered")
+    assert (journal.node("a").state, journal.node("a").reason) == ("failed", "no disk")
