@@ -23,21 +23,29 @@ UNMEASURED = ("tests/molecule/", "tests/system/test_site_playbook", "tests/syste
 
 
 def pytest_itemcollected(item):
-    """Take what is not measured yet out of the quick tests."""
+    """Keep tests that share a fixture of their module in one process: what it boots is booted once."""
     if item.nodeid.startswith(UNMEASURED):
         item.add_marker("slow")
+    module = item.nodeid.partition("::")[0]
+    definitions = (found[-1] for found in item._fixtureinfo.name2fixturedefs.values())
+    if any(found.scope == "module" or (found.scope == "session" and found.baseid == module) for found in definitions):
+        item.add_marker(pytest.mark.xdist_group(module))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep the slice asked for, out of what the marker expression left: every m-th test from the n-th on."""
+    """Keep the slice asked for, out of what the marker expression left: every m-th unit from the n-th on.
+
+    A unit is one test, or the tests of a module that share what it boots.
+    """
     wanted = config.getoption("--slice")
     if not wanted:
         return
     part, parts = map(int, wanted.split("/"))
-    mine = items[part - 1 :: parts]
-    config.hook.pytest_deselected(items=[item for item in items if item not in mine])
-    items[:] = mine
+    units = [getattr(item.get_closest_marker("xdist_group"), "args", (item.nodeid,))[0] for item in items]
+    chosen = set(list(dict.fromkeys(units))[part - 1 :: parts])
+    config.hook.pytest_deselected(items=[item for item, unit in zip(items, units, strict=True) if unit not in chosen])
+    items[:] = [item for item, unit in zip(items, units, strict=True) if unit in chosen]
 
 
 @pytest.fixture(scope="session")
