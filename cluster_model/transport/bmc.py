@@ -12,9 +12,9 @@ Action = Literal["on", "off", "soft", "cycle", "reset"]
 BootDevice = Literal["pxe", "http", "disk", "none"]
 Language = Literal["redfish", "ipmi"]
 Tls = Literal["pin", "verify", "off"]
-Cause = Literal["silent", "refused", "login", "certificate", "language", "refusal"]
-"""Why a BMC failed: no answer; nobody at the port; wrong user or password; another certificate; it speaks something else; it
-understood and would not."""
+Cause = Literal["silent", "busy", "refused", "login", "certificate", "language", "refusal"]
+"""Why a BMC failed: no answer; it cannot now, as without a free session; nobody at the port; wrong user or password; another
+certificate; it speaks something else; it understood and would not."""
 
 Result = TypeVar("Result")
 
@@ -61,7 +61,7 @@ class BmcLogin:
         tls: how Redfish's certificate is judged: the same as at the first visit, by the machine's authorities, or not at all.
         scheme: `https`, or `http` for a BMC without TLS.
         answer_s: seconds to wait for one answer.
-        retries: attempts after the first that failed without an answer.
+        retries: attempts after one that had no answer, or found no free session.
     """
 
     user: str
@@ -153,12 +153,12 @@ def open_bmc(target: BmcTarget, login: BmcLogin, languages: Sequence[Language] =
 
 
 def retry(work: Callable[[], Result], login: BmcLogin) -> Result:
-    """Return what `work` returns, tried again where a BMC was silent, a little later each time."""
+    """Return what `work` returns, tried again where a BMC was silent or busy, a little later each time."""
     for pause_s in _pauses(login.retries):
         try:
             return work()
         except BmcError as error:
-            if error.cause != "silent":
+            if error.cause not in {"silent", "busy"}:
                 raise
             sleep(pause_s)
     return work()

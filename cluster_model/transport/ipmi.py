@@ -107,7 +107,7 @@ def _explain(said: str) -> BmcError:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     text = lines[0].removeprefix("Error: ") if lines else "ipmitool failed and said nothing"
     if _FULL.search(said):
-        return BmcError("silent", f"it has no session to spare: {text}")
+        return BmcError("busy", f"it has no session to spare: {text}")
     if _LOGIN.search(said):
         return BmcError("login", f"wrong user or password: {text}")
     if _CIPHER.search(said):

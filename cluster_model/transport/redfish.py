@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import re
 import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ _RESETS: dict[Action, tuple[str, ...]] = {
     "reset": ("ForceRestart", "GracefulRestart"),
 }
 """What to ask for, the first that the BMC allows (DSP0268, Resource.ResetType)."""
+_FULL = re.compile(r"SessionLimitExceeded|session limit|maximum (number of )?(user )?sessions", re.I)
 _TARGETS: dict[BootDevice, str] = {"pxe": "Pxe", "http": "UefiHttp", "disk": "Hdd", "none": "None"}
 Result = TypeVar("Result")
 
@@ -87,6 +89,9 @@ class RedfishBmc:
     def read_machine(self) -> Machine:
         """Return what the service tells; parts that a BMC lacks or gets wrong stay empty."""
         self._ask(lambda: self._system.refresh(force=True))
+        return self._tell(self._describe)
+
+    def _describe(self) -> Machine:
         told = self._system.json
         memory, processors = told.get("MemorySummary") or {}, told.get("ProcessorSummary") or {}
         manager = self._manager()
@@ -154,7 +159,7 @@ def _log_in(target: BmcTarget, login: BmcLogin) -> Sushy:
     logging.getLogger("sushy").setLevel(logging.CRITICAL)
     logging.getLogger("urllib3").setLevel(logging.CRITICAL)
     with _explained(login):
-        from sushy import auth, connector, main
+        from sushy import connector, main
 
         port = target.port or PORT[login.scheme]
         host = f"[{target.address}]" if ":" in target.address else target.address
@@ -171,8 +176,29 @@ def _log_in(target: BmcTarget, login: BmcLogin) -> Sushy:
         line._session.trust_env = False
         if login.scheme == "https" and login.tls == "pin":
             line._session.mount("https://", _pinned(known_certificate(target.address, port, login.answer_s)))
-        way = auth.SessionOrBasicAuth(login.user, login.password)
+        way = _make_auth(login)
         return main.Sushy(base, auth=way, connector=line, server_side_retries=0, read_timeout=login.answer_s)
+
+
+def _make_auth(login: BmcLogin) -> Any:
+    """Return sushy's sessions, with basic authentication for services that have none.
+
+    sushy's own fall-back would try a wrong password twice, and call a BMC without a free session a wrong password.
+    """
+    from sushy import auth, exceptions
+
+    class SessionElseBasic(auth.SessionOrBasicAuth):  # type: ignore[misc]
+        def _do_authenticate(self) -> None:
+            try:
+                auth.SessionAuth._do_authenticate(self)
+            except (exceptions.AccessError, exceptions.ConnectionError, exceptions.ServerSideError):
+                raise
+            except exceptions.SushyError as error:
+                if _FULL.search(str(error)):
+                    raise
+                self._fallback_to_basic_authentication()
+
+    return SessionElseBasic(login.user, login.password)
 
 
 def _pinned(fingerprint: str) -> Any:
@@ -240,18 +266,31 @@ def _explained(login: BmcLogin) -> Iterator[None]:
         yield
     except BmcError:
         raise
-    except exceptions.AccessError as error:
-        raise BmcError("login", f"wrong user or password, or no right to do this: {_short(error)}") from None
-    except exceptions.ServerSideError as error:
-        raise BmcError("silent", f"its own error: {_short(error)}") from None
-    except (exceptions.BadRequestError, exceptions.ResourceNotFoundError, exceptions.HTTPError) as error:
-        raise BmcError("refusal", _short(error)) from None
-    except (exceptions.ConnectionError, requests_errors.RequestException, OSError) as error:
+    except exceptions.HTTPError as error:
+        raise _explain_status(error) from None
+    except (exceptions.ConnectionError, requests_errors.ConnectionError, requests_errors.Timeout) as error:
         raise _explain_connection(str(error), login) from None
+    except (exceptions.MissingAttributeError, exceptions.MalformedAttributeError) as error:
+        raise BmcError("language", f"what answers is no Redfish: {_short(error)}") from None
     except exceptions.SushyError as error:
         raise BmcError("refusal", _short(error)) from None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:  # a JSONDecodeError is an OSError too
         raise BmcError("language", f"what answers is no Redfish: {shorten(error)[:120]}") from None
+    except OSError as error:
+        raise _explain_connection(str(error), login) from None
+
+
+def _explain_status(error: Any) -> BmcError:
+    """Return what an HTTP status means, by sushy's class of it and the BMC's own words."""
+    from sushy import exceptions
+
+    if _FULL.search(str(error)):
+        return BmcError("busy", f"it has no session to spare: {_short(error)}")
+    if isinstance(error, exceptions.AccessError):
+        return BmcError("login", f"wrong user or password, or no right to do this: {_short(error)}")
+    if isinstance(error, exceptions.ServerSideError):
+        return BmcError("busy", f"its own error: {_short(error)}")
+    return BmcError("refusal", _short(error))
 
 
 def _explain_connection(text: str, login: BmcLogin) -> BmcError:
@@ -270,7 +309,8 @@ def _explain_connection(text: str, login: BmcLogin) -> BmcError:
 
 
 def _short(error: Exception) -> str:
-    return shorten(error)[:200]
+    # sushy repeats the message as the list that it came in.
+    return shorten(str(error).partition(" Extended information:")[0])[:200]
 
 
 def _text(value: Any) -> str:

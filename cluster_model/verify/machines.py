@@ -110,6 +110,7 @@ def compare_machines(plan: Plan, visits: Mapping[str, Visit]) -> list[Diagnostic
 def _unreached(server: Server, visit: Visit) -> Diagnostic:
     fixes = {
         "silent": "look whether the BMC has power and its cable, and whether its address is the planned one",
+        "busy": "wait until its sessions run out, close them, or restart the BMC",
         "refused": "enable Redfish or IPMI over LAN in the BMC, or set bmc.protocol to what it speaks",
         "login": "correct bmc.user or the secret; stop before the BMC locks the user out",
         "certificate": "see whether the machine was replaced; then delete its line from the file of known BMCs",

@@ -82,13 +82,13 @@ def test_a_sick_machine(lab, visits, health, severity):
 
 def test_every_cause_has_its_own_way_out(lab, visits):
     fixes = set()
-    for cause in ("silent", "refused", "login", "certificate", "language", "refusal"):
+    for cause in ("silent", "busy", "refused", "login", "certificate", "language", "refusal"):
         lost = {**visits, "gpu-001": replace(visits["gpu-001"], machine=None, error=BmcError(cause, "why"))}
         finding = only(compare_machines(lab, lost), "BMC001")
         assert "gpu-001" in finding.summary
         assert "why" in finding.summary
         fixes.add(finding.fix)
-    assert len(fixes) == 6
+    assert len(fixes) == 7
 
 
 def test_known_serials():

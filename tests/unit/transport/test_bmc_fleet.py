@@ -1,0 +1,181 @@
+"""A fleet of BMCs by Redfish and IPMI, some of which misbehave; tests/baremetal/bmc_double.py answers for all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import ssl
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster_model.catalogue.load import load_catalogue
+from cluster_model.deploy.power import set_boot, switch_machines
+from cluster_model.intent.bmc import Bmc as BmcSettings
+from cluster_model.intent.load import load_cluster
+from cluster_model.plan.build import build_plan
+from cluster_model.transport.bmc import BmcError, BmcLogin, BmcTarget, open_bmc
+from cluster_model.transport.bmc_probe import probe
+from cluster_model.transport.bmcs import Door, list_doors
+from cluster_model.transport.secrets import Secrets
+from cluster_model.verify.machines import visit_bmcs
+from tests.baremetal.bmc_double import run_doubles
+
+USER, PASSWORD = "admin", "correct horse"
+LOGIN = BmcLogin(USER, PASSWORD, cipher=3, answer_s=30, retries=1)
+HURRIED = replace(LOGIN, answer_s=1)
+"""For BMCs that never answer; the others may be as slow as a busy machine makes them."""
+FAULTS = {  # by number: what it does, the cause that it is told by, and words of the reason
+    3: ("silent", "silent", "no answer in 1 s"),
+    7: ("no json", "language", "what answers is no Redfish"),
+    12: ("wrong json", "language", "what answers is no Redfish"),
+    13: ("wrong json", "language", "what answers is no Redfish"),
+    14: ("wrong json", "language", "what answers is no Redfish"),
+    19: ("full", "busy", "no session to spare"),
+    25: ("password", "login", "wrong user or password"),
+    43: ("silent", "silent", "no answer"),
+    47: ("full", "busy", "no session to spare"),
+    53: ("password", "login", "wrong user, password or cipher suite"),
+}
+COUNT, FIRST_IPMI = 60, 40
+
+
+def address(number):
+    return f"127.89.0.{number + 1}"
+
+
+def serial(number):
+    return f"S{(89 << 16) + number + 1:08}"
+
+
+@pytest.fixture(scope="module")
+def ports():
+    missing = [program for program in ("ipmitool", "openssl") if shutil.which(program) is None]
+    if missing:
+        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_BOOT") else pytest.skip)(f"{', '.join(missing)} missing")
+    with run_doubles(USER, PASSWORD, {address(n): fault for n, (fault, _, _) in FAULTS.items()}) as (_, https, ipmi):
+        yield https, ipmi
+
+
+@pytest.fixture(autouse=True)
+def known(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPUYARD_KNOWN_BMCS", str(tmp_path / "known_bmcs"))
+    return tmp_path / "known_bmcs"
+
+
+def door(ports, number, login=None):
+    login = login or (HURRIED if FAULTS.get(number, [""])[0] == "silent" else LOGIN)
+    language = "ipmi" if number >= FIRST_IPMI else "redfish"
+    target = BmcTarget(f"n{number}", address(number), f"R{number % 4}", serial(number), port=ports[language == "ipmi"])
+    return Door(target, login, (language,))
+
+
+def test_every_bmc_is_read_or_named_with_its_reason(ports):
+    visits = visit_bmcs([door(ports, number) for number in range(COUNT)], 32)
+    assert list(visits) == [f"n{number}" for number in range(COUNT)]
+    failed = {int(name[1:]): told.error for name, told in visits.items() if told.error}
+    assert failed.keys() == FAULTS.keys()
+    for number, (_, cause, words) in FAULTS.items():
+        assert failed[number].cause == cause and words in str(failed[number]), (number, failed[number])
+    for number in set(range(COUNT)) - FAULTS.keys():
+        machine = visits[f"n{number}"].machine
+        assert (machine.serial, machine.power, machine.model) == (serial(number), "off", "D1")
+        assert machine.bmc_mac == f"02:00:00:59:00:{number + 1:02x}"
+        ports_told = {f"NIC.{port}": f"02:{port:02x}:00:59:00:{number + 1:02x}" for port in (1, 2)}
+        assert dict(machine.macs) == (ports_told if machine.language == "redfish" else {})
+
+
+@pytest.mark.parametrize("number", [1, 41])
+def test_power_and_boot_order(ports, number):
+    doors = [door(ports, number)]
+    (told,) = set_boot(doors, "pxe", parallel=1)
+    assert told.error is None
+    for action, power in (
+        ("on", "on"),
+        ("on", "on"),
+        ("cycle", "on"),
+        ("reset", "on"),
+        ("soft", "off"),
+        ("off", "off"),
+        ("reset", "on"),
+    ):
+        (outcome,) = switch_machines(doors, action, parallel=1, pause_s=0)
+        assert outcome.error is None and outcome.after == power, action
+        assert visit_bmcs(doors, 1, facts=False)[f"n{number}"].machine.power == power
+
+
+def test_a_rack_is_switched_though_some_of_its_bmcs_misbehave(ports):
+    doors = [door(ports, number) for number in range(COUNT)]
+    outcomes = switch_machines(doors, "on", parallel=32, per_rack=8, pause_s=0)
+    failed = {int(outcome.name[1:]) for outcome in outcomes if outcome.error}
+    assert failed == FAULTS.keys()
+    assert {outcome.after for outcome in outcomes if not outcome.error} == {"on"}
+
+
+@pytest.mark.parametrize("number", [2, 42])
+def test_no_session_is_left_behind(ports, number):
+    """A BMC double has six sessions: a seventh visit needs that the others logged out."""
+    for _ in range(8):
+        assert visit_bmcs([door(ports, number)], 1)[f"n{number}"].error is None
+
+
+def count_logins(ports, number):
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with urllib.request.urlopen(f"https://{address(number)}:{ports[0]}/logins", timeout=30, context=context) as answer:
+        return json.load(answer)["logins"]
+
+
+def test_a_wrong_password_is_tried_once(ports):
+    """Every attempt counts towards a lock-out, so neither basic authentication nor IPMI is tried with it."""
+    before = count_logins(ports, 25)
+    with pytest.raises(BmcError, match=r"^wrong user or password") as failure:
+        open_bmc(door(ports, 25).target, LOGIN)
+    assert failure.value.cause == "login"
+    assert count_logins(ports, 25) == before + 1
+
+
+def test_redfish_is_tried_before_ipmi(ports):
+    target = BmcTarget("n1", address(1), port=ports[0])
+    assert open_bmc(target, LOGIN).language == "redfish"
+
+
+def test_a_certificate_that_changed_is_refused(ports, known):
+    door(ports, 1).open().close()
+    place = f"{address(1)}:{ports[0]}"
+    assert known.read_text().split()[0] == place
+    known.write_text(f"{place} {'0' * 64}\n")
+    with pytest.raises(BmcError, match="another one than at the first visit") as failure:
+        door(ports, 1).open()
+    assert failure.value.cause == "certificate"
+    with pytest.raises(BmcError, match="no authority that this machine trusts") as failure:
+        door(ports, 1, replace(LOGIN, tls="verify")).open()
+    assert failure.value.cause == "certificate"
+
+
+def test_nobody_at_the_port(ports):
+    nobody = BmcTarget("n1", address(1), port=1)
+    with pytest.raises(BmcError) as failure:
+        open_bmc(nobody, HURRIED, ("redfish",))
+    assert failure.value.cause == "refused"
+    with pytest.raises(BmcError, match="no answer") as failure:
+        open_bmc(nobody, HURRIED, ("ipmi",))
+    assert failure.value.cause == "silent"
+
+
+def test_who_answers_is_told_before_any_login(ports):
+    found = probe("n1", address(1), 30, redfish_port=ports[0], ipmi_port=ports[1])
+    assert (found.redfish, found.vendor, found.ipmi) == ("1.15.0", "Double", True)
+    assert not probe("n1", address(3), 0.5, redfish_port=ports[0], ipmi_port=ports[1]).answers
+
+
+def test_firmware_follows_the_plan():
+    loaded = load_cluster(Path("inventory/lab"))
+    plan, _ = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts)
+    doors, findings = list_doors(plan, plan.servers, BmcSettings(user="x"), Secrets({"GPUYARD_SECRET_BMC_PASSWORD": "x"}))
+    assert not findings
+    assert {d.target.name.partition("-")[0] for d in doors if not d.target.uefi} == {"control"}
+    assert {d.target.name.partition("-")[0] for d in doors if d.target.uefi} == {"gpu", "storage"}
