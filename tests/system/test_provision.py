@@ -169,7 +169,7 @@ def test_either_half_of_the_mirror_has_a_loader(yard):
     said = yard.login(MIRROR, "lsblk -nro PATH,PARTLABEL | awk '$2 == \"gpuyard-esp\" {print $1}'").split()
     assert len(said) == 2
     for device in said:
-        look = f"sudo -n mkdir -p /mnt/esp && sudo -n mount -o ro {device} /mnt/esp && "
+        look = f"sudo -n mkdir -p /mnt/esp && sudo -n mount {device} /mnt/esp && "
         look += "sudo -n ls /mnt/esp/EFI/BOOT; sudo -n umount /mnt/esp"
         assert "BOOTX64.EFI" in yard.login(MIRROR, look).upper().split()
 
