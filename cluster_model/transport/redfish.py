@@ -191,10 +191,11 @@ def _make_auth(login: BmcLogin) -> Any:
         def _do_authenticate(self) -> None:
             try:
                 auth.SessionAuth._do_authenticate(self)
-            except (exceptions.AccessError, exceptions.ConnectionError, exceptions.ServerSideError):
+            except (exceptions.ConnectionError, exceptions.ServerSideError):
                 raise
             except exceptions.SushyError as error:
-                if _FULL.search(str(error)):
+                # A 401 that names no reason is of a service that has no sessions, or wants a user to make one.
+                if _FULL.search(str(error)) or (isinstance(error, exceptions.AccessError) and _names_reason(error)):
                     raise
                 self._fallback_to_basic_authentication()
 
@@ -278,6 +279,12 @@ def _explained(login: BmcLogin) -> Iterator[None]:
         raise BmcError("language", f"what answers is no Redfish: {shorten(error)[:120]}") from None
     except OSError as error:
         raise _explain_connection(str(error), login) from None
+
+
+def _names_reason(error: Any) -> bool:
+    told = error.extended_info if isinstance(error.extended_info, list) else [error.extended_info]
+    ids = [error.code, *(info.get("MessageId") for info in told if isinstance(info, dict))]
+    return any(id_ and not str(id_).endswith("GeneralError") for id_ in ids)
 
 
 def _explain_status(error: Any) -> BmcError:

@@ -1,7 +1,8 @@
 """An emulated server and its BMC: `bmc.py FOLDER` owns one QEMU, and answers for it by IPMI or Redfish at the BMC's own address.
 
 The machine is real QEMU and the protocols are real: pyghmi's IPMI 2.0 server (cipher suite 3), sushy-tools' Redfish over TLS with
-passwords. FOLDER/machine.json describes it; FOLDER/power.log tells what its power and its boot order did, and why.
+passwords. FOLDER/machine.json describes it; FOLDER/power.log tells what its power and its boot order did, and why. Where it names a
+`program`, that runs while the machine is on, instead of QEMU: for tests of the protocols alone.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ class Machine:
         threading.Thread(target=self._watch, args=(process, monitor), daemon=True).start()
 
     def _command(self, boot: str, monitor: Path) -> list[str]:
+        if "program" in self.told:
+            return list(self.told["program"])
         told, uefi = self.told, self.told["firmware"] == "uefi"
         disks, firmware = [], []
         for number, disk in enumerate(told["disks"]):
@@ -165,7 +168,7 @@ def serve_ipmi(machine: Machine) -> None:
             machine.set_boot(device)
 
     told = machine.told
-    Controller({told["user"]: told["password"]}, address=told["bmc"], port=623).listen()
+    Controller({told["user"]: told["password"]}, address=told["bmc"], port=told.get("port", 623)).listen()
 
 
 def serve_redfish(machine: Machine) -> None:
@@ -217,7 +220,7 @@ def serve_redfish(machine: Machine) -> None:
     main.app.configure(extra_config=more)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    run_simple(told["bmc"], 443, main.app, ssl_context=context, threaded=True)
+    run_simple(told["bmc"], told.get("port", 443), main.app, ssl_context=context, threaded=True)
 
 
 def main() -> None:
