@@ -17,8 +17,7 @@ def pytest_addoption(parser):
     parser.addoption("--sonic-yang", default=os.environ.get("GPUYARD_SONIC_YANG", ""), help="folder of SONiC's YANG models")
 
 
-UNMEASURED = ("tests/molecule/", "tests/system/test_site_playbook", "tests/system/test_twin", "tests/system/test_verify",
-              "tests/system/test_tenants_vm", "tests/ibsim/")  # fmt: skip
+UNMEASURED = ("tests/molecule/", "tests/system/test_site_playbook")
 """Tests that boot much, whose share of `make test` is not measured on a quiet machine yet: they run with the slow ones."""
 
 

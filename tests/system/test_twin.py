@@ -160,7 +160,6 @@ def test_a_twin_that_stays_up_is_explored_and_ended():
     assert run("down", "lab")[0] == 2
 
 
-@pytest.mark.slow
 def test_two_planes_three_tiers_and_stand_ins(tmp_path):
     report, _ = try_cluster(TWO_PLANES, tmp_path)
     rows = {(row["network"], row["name"]): row for row in report["rows"]}
@@ -192,7 +191,6 @@ def test_a_sample_with_two_spines(tmp_path):
     assert {"compute-spine-01 without power", "compute-spine-02 without power"} < faults
 
 
-@pytest.mark.slow
 def test_the_networks_of_driving_without_vrfs(tmp_path):
     report, _ = try_cluster("inventory/driving", tmp_path, "--network", "compute", "--network", "storage", "--network", "oob")
     assert {row["network"] for row in report["rows"] if row["kind"] == "fault"} == {"compute", "storage", "oob"}
