@@ -1,8 +1,8 @@
 """An emulated server and its BMC: `bmc.py FOLDER` owns one QEMU, and answers for it by IPMI or Redfish at the BMC's own address.
 
 The machine is real QEMU and the protocols are real: pyghmi's IPMI 2.0 server (cipher suite 3), sushy-tools' Redfish over TLS with
-passwords. FOLDER/machine.json describes it; FOLDER/power.log tells what its power and its boot order did, and why. Where it names a
-`program`, that runs while the machine is on, instead of QEMU: for tests of the protocols alone.
+passwords. FOLDER/machine.json describes it; FOLDER/power.log tells what its power and its boot order did, and why. Where it
+names a `program`, that runs while the machine is on, instead of QEMU: for tests of the protocols alone.
 """
 
 from __future__ import annotations

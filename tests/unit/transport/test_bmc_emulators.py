@@ -63,8 +63,8 @@ def emulator(request, tmp_path_factory):
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_BOOT") else pytest.skip)(f"{', '.join(missing)} missing")
     found = Emulator(tmp_path_factory.mktemp("emulator"), request.param)
     told = {
-        "name": "n1", "mac": MAC, "serial": "S1", "language": found.language, "firmware": "uefi", "program": ["sleep", "infinity"],
-        "bmc": found.target.address, "port": found.port, "user": USER, "password": PASSWORD,
+        "name": "n1", "mac": MAC, "serial": "S1", "language": found.language, "firmware": "uefi",
+        "program": ["sleep", "infinity"], "bmc": found.target.address, "port": found.port, "user": USER, "password": PASSWORD,
         "uuid": "00000000-0000-4000-8000-000000000001", "disks": [], "tap": "",
     }  # fmt: skip
     (found.folder / "machine.json").write_text(json.dumps(told))
