@@ -76,9 +76,11 @@ class IpmiBmc:
 
     def _run(self, words: tuple[str, ...]) -> str:
         login, target = self._login, self._target
-        # -N and -R: seconds before a packet is sent again, and how often; together they stay within one answer's time.
+        # -N and -R: seconds before a packet is sent again, one more each time, and how often; ipmitool gives up after twice their
+        # sum, which is about one answer's time.
         command = ["ipmitool", "-I", "lanplus", "-H", target.address, "-p", str(target.port or PORT), "-U", login.user, "-E"]
-        command += ["-C", str(login.cipher), "-L", "ADMINISTRATOR", "-N", str(max(1, round(login.answer_s / 4))), "-R", "3"]
+        command += ["-C", str(login.cipher), "-L", "ADMINISTRATOR", "-N", str(max(1, round(login.answer_s / 4))), "-R", "2"]
+        limit_s = login.answer_s * 2 + 5
         environment = {**os.environ, "IPMI_PASSWORD": login.password, "LC_ALL": "C"}
         try:
             done = subprocess.run(
@@ -88,11 +90,11 @@ class IpmiBmc:
                 text=True,
                 errors="replace",
                 stdin=subprocess.DEVNULL,
-                timeout=login.answer_s * 2,
+                timeout=limit_s,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise BmcError("silent", f"no answer in {login.answer_s * 2:g} s") from None
+            raise BmcError("silent", f"no answer in {limit_s:g} s") from None
         except FileNotFoundError:
             raise BmcError("language", "ipmitool is missing (package ipmitool)") from None
         if done.returncode == 0:

@@ -26,7 +26,7 @@ from tests.baremetal.bmc_double import run_doubles
 
 USER, PASSWORD = "admin", "correct horse"
 LOGIN = BmcLogin(USER, PASSWORD, cipher=3, answer_s=30, retries=1)
-HURRIED = replace(LOGIN, answer_s=1)
+HURRIED = replace(LOGIN, answer_s=1, retries=0)
 """For BMCs that never answer; the others may be as slow as a busy machine makes them."""
 FAULTS = {  # by number: what it does, the cause that it is told by, and words of the reason
     3: ("silent", "silent", "no answer in 1 s"),
