@@ -25,11 +25,12 @@ test-slow: $(VENV)/.dev system-packages ## what exceeds its share of `make test`
 lint: $(VENV)/.dev ## ruff, mypy, import-linter, yamllint
 	@VENV=$(VENV) scripts/lint
 
-bench: $(VENV)/.dev ## CPU and memory of plan and render, of reading BMCs, and as root of reading hosts, as ratios
+bench: $(VENV)/.dev ## CPU and memory of plan and render, of reading BMCs, and as root of reading hosts and of playbooks, as ratios
 	@$(BIN)/python bench/plan.py
 	@$(BIN)/python bench/render.py
 	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python bench/hosts.py --hosts 12
 	@$(BIN)/python bench/bmc.py
+	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python bench/roles.py
 
 docs: $(VENV)/.dev ## write again what is generated: schema, rules, README's figures, the roles' READMEs
 	@GPUYARD_UPDATE_DOCS=1 $(PYTEST) tests/docs tests/roles/test_role_shape.py

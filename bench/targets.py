@@ -51,33 +51,47 @@ def meter(folder, command, env):
     Returns:
         (CPU seconds of the command and all that it started, CPU seconds of sshd and all that ran in its sessions).
     """
-    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     Path("/run/sshd").mkdir(exist_ok=True)
     program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
     sshd = subprocess.Popen([program, "-D", "-f", f"{folder}/sshd", "-E", f"{folder}/log"])
     try:
         _wait_until_it_listens()
-        with (Path(folder) / "said").open("wb") as said:
-            running = subprocess.Popen(command, env=env, stdout=said, stderr=subprocess.STDOUT)
-            _, status, used = os.wait4(running.pid, 0)
-            running.returncode = os.waitstatus_to_exitcode(status)
-        controller, target = _seconds(used), 0.0
-        if running.returncode:
-            raise SystemExit((Path(folder) / "said").read_text()[-3000:])
+        controller, _ = run(folder, command, env)
     finally:
         sshd.terminate()
         _, _, used = os.wait4(sshd.pid, 0)
         sshd.returncode = 0
-    target += _seconds(used)
+    target = _seconds(used)
+    for name, seconds in end_what_is_left():
+        if name.startswith("sshd"):
+            target += seconds
+        else:
+            controller += seconds
+    return controller, target
+
+
+def run(folder, command, env):
+    """Run a command that must not fail, and return (CPU seconds of it and all that ended with it, seconds of the clock)."""
+    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    started = time.monotonic()
+    with (Path(folder) / "said").open("wb") as said:
+        running = subprocess.Popen(command, env=env, stdout=said, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+    if running.returncode:
+        raise SystemExit((Path(folder) / "said").read_text()[-3000:])
+    return _seconds(used), time.monotonic() - started
+
+
+def end_what_is_left():
+    """End what commands left behind, such as connections that persist; return (name, CPU seconds) of each."""
+    found = []
     for pid, name in _list_children():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
         _, _, used = os.wait4(pid, 0)
-        if name.startswith("sshd"):
-            target += _seconds(used)
-        else:
-            controller += _seconds(used)
-    return controller, target
+        found.append((name, _seconds(used)))
+    return found
 
 
 def per_host(folder, make_command, env, count, few=2):

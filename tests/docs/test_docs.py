@@ -54,13 +54,14 @@ def run(command, cwd):
 @pytest.fixture
 def workplace(tmp_path):
     """Return a folder that looks like a fresh clone to the commands, and may be written to."""
-    for name in ("inventory", "docs", "plugins", "templates", "scripts", "tests"):
+    for name in ("inventory", "docs", "plugins", "templates", "scripts", "tests", "playbooks", "roles"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "errors"))
     for name in ("ansible.cfg", "pyproject.toml", "galaxy.yml"):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / ".venv").symlink_to(sys.prefix)
+    shutil.copytree(ROOT / ".ansible/collections", tmp_path / ".ansible/collections", symlinks=True)
     return tmp_path
 
 

@@ -7,16 +7,12 @@ for file in /run/gpuyard/reboot-required.d/*; do
   reasons="$reasons${reasons:+, }\"${file##*/}: $line\""
 done
 users=
-for process in /proc/[0-9]*; do
-  name=$(cat "$process/comm" 2>/dev/null) || continue
+for process in $(find /proc/[0-9]*/fd -maxdepth 1 -lname '/dev/nvidia[0-9]*' 2>/dev/null | cut -d/ -f3 | sort -un); do
+  name=$(cat "/proc/$process/comm" 2>/dev/null) || continue
   case $name in
     # Daemons of the driver, and those that only read counters, end with the system.
     nvidia-persiste* | nv-fabricmanage* | nv-hostengine | nvidia-imex | nvlsm | dcgm-exporter | nvidia-smi | nvidia-powerd) continue ;;
   esac
-  for file in "$process"/fd/*; do
-    case $(readlink "$file" 2>/dev/null) in
-      /dev/nvidia[0-9]*) users="$users${users:+, }\"$name (${process##*/})\""; break ;;
-    esac
-  done
+  users="$users${users:+, }\"$name ($process)\""
 done
 printf '{"reasons": [%s], "users": [%s]}\n' "$reasons" "$users"

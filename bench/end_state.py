@@ -1,0 +1,44 @@
+"""Print, as JSON, what a run left on this server, item by item: run on a target by bench/roles.py, with Python alone."""
+
+import json
+import subprocess
+from pathlib import Path
+
+ROOTS = ["/etc", "/usr/local/sbin", "/opt"]
+PACKAGES = ["chrony", "sudo", "containerd", "podman", "tzdata"]
+SERVICES = ["chrony", "containerd", "systemd-networkd", "nvidia-persistenced", "nvidia-fabricmanager"]
+SERVICES += ["gpuyard-gpu-power.service", "gpuyard-gpu-power-check.timer"]
+LEFT_BY_PACKAGES = ("/etc/ld.so.cache", "/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/etc/subuid", "/etc/subgid")
+
+
+def main():
+    print(
+        json.dumps(
+            {
+                "peer_files": list(list_files()),
+                "peer_packages": list_packages(),
+                "peer_services": SERVICES,
+                "peer_held": run("apt-mark", "showhold"),
+                "peer_limits_w": run("nvidia-smi", "--query-gpu=power.limit", "--format=csv,noheader,nounits"),
+            }
+        )
+    )
+
+
+def list_files():
+    for name in run("find", *ROOTS, "-newer", "/root/before-the-run", "-type", "f"):
+        path = Path(name)
+        if not name.startswith(LEFT_BY_PACKAGES) and not name.endswith((".lock", "-")) and "harness" not in name:
+            yield {"path": name, "content": path.read_text(), "mode": f"{path.stat().st_mode & 0o7777:04o}"}
+
+
+def list_packages():
+    names = [*run("apt-mark", "showhold"), *PACKAGES]
+    return run("dpkg-query", "-W", "-f", "${Package}=${Version}\n", *names)
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+
+
+main()
