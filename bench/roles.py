@@ -53,7 +53,7 @@ def main():
 
 def converge(lab):
     """Take the servers through site.yml, and open their own sshd."""
-    code, said, _ = lab.play()
+    code, said, _ = lab.play("site.yml")
     if code:
         raise SystemExit(said)
     for host in lab.hosts:

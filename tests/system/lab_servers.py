@@ -129,9 +129,9 @@ class LabServers:
         self.run("podman", "rm", "-f", "-i", "-t", "0", *map(self.name, self.hosts))
         self.run(sys.executable, FABRIC, "unplug", "--fabric", self.prefix)
 
-    def play(self, *options, limit=""):
-        """Run site.yml, and return its exit code, the output's end, and the counts of its recap by host."""
-        command = ["ansible-playbook", "-i", "inventory/lab/cluster.yml", "playbooks/site.yml"]
+    def play(self, playbook, *options, limit=""):
+        """Run a playbook, and return its exit code, the output's end, and the counts of its recap by host."""
+        command = ["ansible-playbook", "-i", "inventory/lab/cluster.yml", f"playbooks/{playbook}"]
         command += ["--limit", limit or ",".join(self.hosts), "-e", f"@{self.folder}/settings.json", *options]
         code, said, complaint = self.run(*command)
         return code, (said + complaint)[-8000:], read_recap(said)
