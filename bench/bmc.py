@@ -57,7 +57,7 @@ def timed(work):
 
 def request_barely(address, port):
     """Make as many requests as an inventory does, with nothing around them."""
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the authorities, which take longer to load than all requests
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     line = http.client.HTTPSConnection(address, port, context=context, timeout=60)
