@@ -47,7 +47,7 @@ class Interface:
         tagged: VLANs of a bridge's port, or of the bridge itself.
         untagged: the VLAN that a bridge's port has without a tag; 0: none.
         system_mac: what a bond says it is to its LACP partner.
-        flags: quiet (learns nothing, floods no ARP that it can answer), no-flood (of unicast), arp-accept, anycast (of its MAC).
+        flags: quiet (learns nothing, floods no ARP that it can answer), no-learning, no-flood (of unicast), arp-accept.
         ups: commands of `ip` and `bridge` once it is up.
         downs: those before it goes.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +25,7 @@ from cluster_model.twin.lines import (
     set_up_port,
 )
 from cluster_model.twin.machine import DAEMONS
+from cluster_model.twin.mlag import MlagDouble
 from cluster_model.twin.node import PATIENCE_S, Node, NodeError
 from cluster_model.twin.outside import Peer, list_peer_lines, list_peers, write_peer_conf
 from cluster_model.twin.scope import SITE, Link, Scope
@@ -44,7 +46,7 @@ _HOST = {key: value for key, value in _FORWARDING.items() if "forward" not in ke
 NO_NEXTHOP_OBJECTS = "no zebra nexthop kernel enable\n"
 """What our FRR dialect renders for Debian's FRR 8.4, which loses equal paths when a port comes back (FRR pull request 13413).
 Other systems bring an FRR of their own, in which that is mended; here they run with ours, so the twin adds the line."""
-LLDP = "configure lldp tx-interval 2\n"
+LLDP = "configure lldp tx-interval {:.0f}\n"
 """The twin's own: neighbours are known within seconds instead of half a minute."""
 
 
@@ -57,6 +59,15 @@ def _start_script(daemons: Sequence[str]) -> str:
     return "\n".join([*lines, "lldpd >/run/lldpd.log 2>&1 </dev/null"])
 
 
+_TIMER = re.compile(r"^.*(?:-interval \d+| timers (?:bgp )?\d+ \d+)$", re.MULTILINE)
+"""Lines of frr.conf that say how often BFD or BGP speaks, and how long it waits."""
+
+
+def _stretch(line: str, times: float) -> str:
+    head, _, numbers = re.split(r"( )(?=\d+(?: \d+)?$)", line, maxsplit=1)
+    return f"{head} {' '.join(str(round(int(number) * times)) for number in numbers.split())}"
+
+
 _LOAD = "vtysh -b >/run/frr/vtysh.log 2>&1 || { cat /run/frr/vtysh.log; exit 5; }"
 
 
@@ -67,13 +78,19 @@ class Fabric:
         tree: what is booted.
         scope: which part of it.
         say: takes a line about what is being done.
+        slowness: how many times longer things take than on a machine of one's own; timers are stretched by it.
     """
 
-    def __init__(self, tree: Tree, scope: Scope, say: Callable[[str], None]) -> None:
+    def __init__(self, tree: Tree, scope: Scope, say: Callable[[str], None], slowness: float = 1.0) -> None:
         self.tree = tree
         self.scope = scope
         self.say = say
         self.nodes: dict[str, Node] = {}
+        self.slowness = slowness
+        self._lldp = LLDP.format(2 * slowness)
+        self.dead: set[str] = set()
+        self.cut: set[Link] = set()
+        self._mlag = MlagDouble(self)
         self.is_closed = False
         self.times: dict[str, float] = {}
         self._ports: dict[str, dict[str, ServerPort]] = {
@@ -108,6 +125,7 @@ class Fabric:
             for done, _ in enumerate(pool.map(self._start, self.scope.switches), 1):
                 self.say(f"daemons: {done} of {len(self.scope.switches)} switches")
             list(pool.map(self._start_host, self.scope.servers))
+        self._mlag.sync()
         self.times["boot"] = time.monotonic() - begin
 
     def close(self) -> None:
@@ -137,8 +155,13 @@ class Fabric:
         return self.tree.switch_files(self.scope.switches[name])
 
     def adapt(self, name: str, frr_conf: str | None = None) -> str:
-        """Return a switch's frr.conf as it is booted: the rendered one, with the line that the FRR of this machine needs."""
+        """Return a switch's frr.conf as it is booted: the rendered one, with the line that the FRR of this machine needs.
+
+        Under emulation timers are longer: a processor that others use as well misses three packets in 1.5 s now and then.
+        """
         text = frr_conf if frr_conf is not None else self.files(name).files["frr.conf"]
+        if self.slowness > 1:
+            text = _TIMER.sub(lambda found: _stretch(found[0], self.slowness), text)
         return text if NO_NEXTHOP_OBJECTS in text else text.replace("!\n", f"{NO_NEXTHOP_OBJECTS}!\n", 1)
 
     def _prepare_switch(self, switch: Switch) -> None:
@@ -153,7 +176,7 @@ class Fabric:
         node.write("/etc/frr/vtysh.conf", "service integrated-vtysh-config\n")
         lldp = files.files.get("lldpd.conf", "configure lldp portidsubtype ifname\n")
         node.write("/etc/lldpd.d/1-rendered.conf", "".join(f"{line}\n" for line in lldp.splitlines() if "pattern" not in line))
-        node.write("/etc/lldpd.d/2-twin.conf", LLDP)
+        node.write("/etc/lldpd.d/2-twin.conf", self._lldp)
         node.write("/etc/frr/frr.conf", self.adapt(switch.name))
 
     def _make_interfaces(self, name: str) -> None:
@@ -195,7 +218,7 @@ class Fabric:
         node.set_kernel(_HOST)
         plugged = {port for owner, port in self._links if owner == server.name}
         node.configure(list_host_lines(server, plugged))
-        node.write("/etc/lldpd.d/2-twin.conf", LLDP)
+        node.write("/etc/lldpd.d/2-twin.conf", self._lldp)
 
     def _start_host(self, name: str) -> None:
         self.nodes[name].run("sh", "-c", "PATH=$PATH:/usr/sbin:/sbin; lldpd >/run/lldpd.log 2>&1 </dev/null")
@@ -209,6 +232,8 @@ class Fabric:
     def set_link(self, link: Link, up: bool) -> None:
         """Cut or join a cable, at its end away from the hosts, so that a host's own routes stay."""
         self.nodes[link.b].configure([f"link set {name_device(link.b_port)} {'up' if up else 'down'}"])
+        (self.cut.discard if up else self.cut.add)(link)
+        self._mlag.sync()
 
     def kill_switch(self, name: str) -> None:
         """Let a switch lose its power: no process says goodbye, all its ports are dark."""
@@ -217,6 +242,8 @@ class Fabric:
         node.kill_all()
         if lines := list_removal_lines(self.files(name).plane, self._plugged(name)):
             node.configure(lines)
+        self.dead.add(name)
+        self._mlag.sync()
 
     def start_switch(self, name: str, frr_conf: str | None = None) -> None:
         """Start a dead switch again, as from its disk.
@@ -233,7 +260,15 @@ class Fabric:
         if list_removal_lines(self.files(name).plane, self._plugged(name)):
             self._make_interfaces(name)
         node.configure([f"link set {name_device(port)} up" for owner, port in self._links if owner == name])
+        self.dead.discard(name)
+        self._mlag.sync()
         self._start(name)
+
+    def exchange(self, name: str, old: Interface, new: Interface) -> None:
+        """Put another device in the place of one that a switch has made."""
+        node, plane = self.nodes[name], self.files(name).plane
+        node.configure([f"link del {old.name}", *add_interface(plane, new, find_present(plane, self._plugged(name)))])
+        node.configure(list_vlan_lines(new), "bridge")
 
     def replug(self, old: Sequence[Link], new: Sequence[Link]) -> None:
         """Pull cables and plug others into the same ports; every port keeps what its device says of it."""

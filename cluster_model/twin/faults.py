@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cluster_model.twin.fabric import Fabric
+from cluster_model.twin.overlay_trials import try_standing
 from cluster_model.twin.probe import Stream, Streams
 from cluster_model.twin.routes import ALIVE, Dead, Expectations, Pair
 from cluster_model.twin.trials import NetworkTrials, ask_of
@@ -26,19 +27,19 @@ class Fault:
 
 
 def list_faults(expectations: Expectations) -> list[Fault]:
-    """Return the faults of a network: each spine and core, a cable of each class, a leaf (and so its rails), each plane."""
+    """Return the faults of a network: each spine, core and border leaf, a cable of each class, a leaf (its rails), each plane."""
     switches = expectations.switches.values()
     faults = [
         Fault(f"{switch.name} without power", Dead(frozenset({switch.name})))
         for switch in switches
-        if switch.role in {"spine", "core"}
+        if switch.role in {"spine", "core", "border"}
     ]
     kinds = {link.kind: link for link in reversed(expectations.links)}
     faults += [
         Fault(f"{kind.replace('_', ' to ')} cable cut ({link})", Dead(links=frozenset({link})))
         for kind, link in sorted(kinds.items())
     ]
-    leaf = next((switch for switch in switches if switch.is_edge), None)
+    leaf = next((switch for switch in switches if switch.role == "leaf"), None)
     if leaf is not None:
         rails = f", rails {leaf.rails[0]} to {leaf.rails[-1]}" if len(leaf.rails) > 1 else ""
         rails = rails or (f", rail {leaf.rails[0]}" if leaf.rails else "")
@@ -85,22 +86,26 @@ def play_fault(trials: NetworkTrials, fault: Fault, streams: Streams, pairs: Seq
     took = trials.wait_for_routes(dead)
     time.sleep(SETTLE_S)
     cut = streams.sent
-    verdict = trials.try_reach(dead)
+    verdict, standing = trials.try_reach(dead), try_standing(trials, dead)
     again = streams.sent
     _mend(fabric, dead)
     back = trials.wait_for_routes(ALIVE)
     time.sleep(SETTLE_S)
     end = streams.sent - 2
-    faults = list(verdict.faults)
+    faults = [*verdict.faults, *standing.faults]
     if took is None:
         faults += ["the routes do not become what the plan says", *trials.try_routes(dead).faults] if not back else ["slow"]
     if back is None:
         faults += ["mended, the network does not come back", *trials.try_routes(ALIVE).faults]
     worst, hit = _measure([streams.streams[i] for i in lives], begin, cut)
     worst_back, _ = _measure([streams.streams[i] for i in lives], again, end)
-    if worst > OUTAGE_LIMIT_S:
+    if worst > OUTAGE_LIMIT_S * trials.slowness:
         faults.append(f"a flow that has another way was silent for {worst:.1f} s")
-    parts = [verdict.found, "routes right " + (f"after {took:.1f} s" if took is not None else "never")]
+    parts = [
+        verdict.found,
+        *([standing.found] if standing.found else []),
+        "routes right " + (f"after {took:.1f} s" if took is not None else "never"),
+    ]
     if lives:
         parts.append(
             f"{hit} of {len(lives)} flows lost packets, {worst * 1000:.0f} ms at most"
@@ -108,7 +113,7 @@ def play_fault(trials: NetworkTrials, fault: Fault, streams: Streams, pairs: Seq
             else f"{len(lives)} flows lost nothing"
         )
     parts.append(f"whole {back:.1f} s after mending" if back is not None else "not whole again")
-    if worst_back > OUTAGE_LIMIT_S:  # a leaf's ports are up before its routes are: its hosts use it too early
+    if worst_back > OUTAGE_LIMIT_S * trials.slowness:  # a leaf's ports are up before its routes are: its hosts use it too early
         parts.append(f"a flow was silent for {worst_back:.1f} s as it came back")
     return Outcome("; ".join(parts), tuple(faults))
 

@@ -70,9 +70,8 @@ def add_interface(plane: DataPlane, interface: Interface, present: Collection[st
     bridge = plane.bridge_of(name)
     if bridge is not None and (bridge.is_vlan_aware or interface.kind != "port"):
         lines.append(f"link set {name} master {bridge.name}")
-        flags = (" learning off neigh_suppress on" if "quiet" in interface.flags else "") + (
-            " flood off" if "no-flood" in interface.flags else ""
-        )
+        words = {"quiet": " learning off neigh_suppress on", "no-learning": " learning off", "no-flood": " flood off"}
+        flags = "".join(word for flag, word in words.items() if flag in interface.flags)
         lines += [f"link set {name} type bridge_slave{flags}"] if flags else []
     elif interface.vrf:
         lines.append(f"link set {name} master {interface.vrf}")
@@ -119,8 +118,8 @@ def _list_commands(program: str, commands: Iterable[str]) -> list[str]:
 
 def set_up_interface(interface: Interface) -> list[str]:
     """Return the lines that give an interface its MTU and addresses."""
-    kinds = {"port", "bond", "vxlan", "vlan"}
-    lines = [f"link set {interface.name} mtu {interface.mtu_bytes}"] if interface.mtu_bytes and interface.kind in kinds else []
+    has_mtu = interface.mtu_bytes and (interface.kind in {"port", "bond", "vxlan", "vlan"} or interface.is_vlan_aware)
+    lines = [f"link set {interface.name} mtu {interface.mtu_bytes}"] if has_mtu else []
     for address in interface.addresses:
         lines.append(f"addr replace {address if '/' in address else f'{address}/32'} dev {interface.name}")
     return [*lines, f"link set {interface.name} up"]

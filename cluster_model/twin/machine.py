@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cluster_model.twin.infiniband.simulator import list_missing
 from cluster_model.twin.node import Node, NodeError
+from cluster_model.twin.tree import STAND_IN_MLAG
 
 DAEMONS = Path("/usr/lib/frr")
 PROGRAMS = {"vtysh": "frr", "lldpd": "lldpd", "lldpcli": "lldpd", "ip": "iproute2", "nsenter": "util-linux", "sysctl": "procps"}
@@ -20,7 +21,7 @@ _PROBES = {
 }
 
 
-NEEDS = frozenset(_PROBES)
+NEEDS = frozenset({*_PROBES, STAND_IN_MLAG})
 """All that a switch may need beside ports and plain bridges."""
 
 
@@ -62,7 +63,7 @@ def count_room() -> int:
 
 def list_lacks() -> frozenset[str]:
     """Return what the kernel lacks of what a switch may need (as DataPlane.needs names it), tried in a namespace of its own."""
-    lacks = set()
+    lacks = {STAND_IN_MLAG}
     node = Node("twin-probe")
     try:
         for need, lines in _PROBES.items():

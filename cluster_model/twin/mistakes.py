@@ -6,10 +6,13 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import IPv4Network
 
+from cluster_model.twin.overlay_trials import try_vnis
 from cluster_model.twin.routes import ALIVE
 from cluster_model.twin.scope import Link
+from cluster_model.twin.tenants import TenantExpectations
 from cluster_model.twin.trials import NetworkTrials, Verdict
 
 PATIENCE_S = 40.0
@@ -99,6 +102,31 @@ def plan_wrong_prefix(trials: NetworkTrials) -> Mistake | None:
     )
 
 
+def plan_wrong_vni(trials: NetworkTrials) -> Mistake | None:
+    """Return a leaf of a network with tenants that puts a subnet into a VXLAN which is nobody's."""
+    expectations, fabric = trials.expectations, trials.fabric
+    if not isinstance(expectations, TenantExpectations):
+        return None
+    taken = {vlan.vni for overlay in expectations.overlays.values() for vlan in overlay.vlans}
+    for name, overlay in reversed(expectations.overlays.items()):
+        devices = {item.vni: item for item in fabric.files(name).plane.interfaces.values() if item.kind == "vxlan"}
+        for vlan in overlay.vlans:
+            right = devices.get(vlan.vni)
+            if right is None:
+                continue
+            vni = next(vni for vni in range(vlan.vni + 1000, 1 << 24) if vni not in taken)
+            wrong = replace(right, vni=vni)
+            return Mistake(
+                f"{name} puts {vlan.name} into VNI {vni}",
+                partial(fabric.exchange, name, right, wrong),
+                partial(fabric.exchange, name, wrong, right),
+                partial(try_vnis, trials),
+                name,
+                (f"{name} lacks VNI {vlan.vni}", str(vni)),
+            )
+    return None
+
+
 def _rewrite(
     trials: NetworkTrials, name: str, leaf: str, text: str, trial: Callable[[], Verdict], words: tuple[str, ...]
 ) -> Mistake:
@@ -109,7 +137,20 @@ def _rewrite(
     return Mistake(name, lambda: restart(text), lambda: restart(None), trial, leaf, words)
 
 
-PLANS: tuple[Callable[[NetworkTrials], Mistake | None], ...] = (plan_swap, plan_wrong_asn, plan_wrong_prefix)
+PLANS: tuple[Callable[[NetworkTrials], Mistake | None], ...] = (plan_swap, plan_wrong_asn, plan_wrong_prefix, plan_wrong_vni)
+
+
+def choose_mistakes(every: list[NetworkTrials]) -> dict[str, list[Mistake]]:
+    """Return what to plant in which network: each mistake in one, the next in the next, so that none waits for another."""
+    chosen: dict[str, list[Mistake]] = {}
+    for number, plan in enumerate(PLANS):
+        turn = number % len(every)
+        for trials in (*every[turn:], *every[:turn]):
+            mistake = plan(trials)
+            if mistake is not None:
+                chosen.setdefault(trials.network, []).append(mistake)
+                break
+    return chosen
 
 
 def play_mistake(trials: NetworkTrials, mistake: Mistake, mend: bool) -> tuple[str, tuple[str, ...]]:

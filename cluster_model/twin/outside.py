@@ -6,24 +6,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
+from cluster_model.plan.meetings import passes
 from cluster_model.plan.model import Plan, Switch
-from cluster_model.plan.overlay import External
+from cluster_model.plan.overlay import External, Filter
 
 FORBIDDEN = "198.18.99.0/24"
 """Announced by every peer, and accepted by none that does not name it: of the range for benchmarks (RFC 2544)."""
+DEFAULT = "0.0.0.0/0"
 BEYOND_DEFAULT = "192.0.2.80"
 """What lies behind a default route: an address for documentation (RFC 5737)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """An external peer: its machine here, what it announces, an address behind each, and its ports to border leafs."""
+    """An external peer: its machine here, an address behind what it announces, and its ports to border leafs.
+
+    It also announces what is `refused`: what nobody asked for, a default route, a part of an accepted prefix that is too small.
+    """
 
     name: str
     machine: str
     vrf: str
     asn: int
     announces: tuple[str, ...]
+    refused: tuple[str, ...]
     addresses: tuple[str, ...]
     ports: tuple[tuple[Switch, External], ...]
 
@@ -34,16 +40,24 @@ def list_peers(plan: Plan, switches: Iterable[Switch]) -> Iterator[Peer]:
     for peer in plan.border_peers:
         ports = tuple((switch, end) for switch, end in borders if end.peer == peer.name)
         if ports:
-            accepted = tuple(dict.fromkeys(line.prefix for line in peer.accept or ()))
-            yield Peer(
-                peer.name,
-                name_machine(peer.name),
-                peer.vrf,
-                peer.asn,
-                accepted,
-                tuple(_find_address(prefix) for prefix in accepted),
-                ports,
-            )
+            lines = peer.accept or ()
+            accepted = tuple(dict.fromkeys(prefix for line in lines for prefix in _list_accepted(line)))
+            refused = [FORBIDDEN, DEFAULT, *(prefix for line in lines for prefix in _list_too_small(line))]
+            refused = [prefix for prefix in dict.fromkeys(refused) if not passes(prefix, lines)]
+            addresses = tuple(dict.fromkeys(_find_address(line.prefix) for line in lines))
+            room = max(0, peer.max_routes - len(accepted)) if peer.max_routes else len(refused)
+            yield Peer(peer.name, name_machine(peer.name), peer.vrf, peer.asn, accepted, tuple(refused[:room]), addresses, ports)
+
+
+def _list_accepted(line: Filter) -> list[str]:
+    """Return what of a filter's line a peer announces: the prefix, and a part of it as small as may be."""
+    network = IPv4Network(line.prefix)
+    return [line.prefix, f"{network.network_address}/{line.up_to}"] if line.up_to > network.prefixlen else [line.prefix]
+
+
+def _list_too_small(line: Filter) -> list[str]:
+    length = max(line.up_to, IPv4Network(line.prefix).prefixlen) + 1
+    return [f"{IPv4Network(line.prefix).network_address}/{length}"] if 1 < length <= 30 else []
 
 
 def name_machine(peer: str) -> str:
@@ -73,7 +87,7 @@ def list_peer_lines(peer: Peer) -> list[str]:
 
 def write_peer_conf(peer: Peer) -> str:
     """Return a peer's frr.conf: the twin's own, for nobody renders what is not ours."""
-    told = dict.fromkeys((*peer.announces, FORBIDDEN))
+    told = dict.fromkeys((*peer.announces, *peer.refused))
     lines = [
         "frr defaults traditional",
         "no zebra nexthop kernel enable",

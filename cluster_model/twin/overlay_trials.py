@@ -313,6 +313,21 @@ def _deliver(trials: NetworkTrials, pairs: list[Pair], within_s: float, is_wante
     return deliver(trials.fabric.nodes, [ask_of(pair) for pair in pairs], holders, within_s * trials.slowness, is_wanted)
 
 
+def try_standing(trials: NetworkTrials, dead: Dead) -> Verdict:
+    """Try what EVPN shall say while something is dead: tunnels to the living, other designated forwarders."""
+    if not isinstance(trials.expectations, TenantExpectations):
+        return Verdict("")
+    verdicts = [trials.try_until_right(lambda: try_vnis(trials, dead))]
+    if _has_segments(trials):
+        verdicts.append(trials.try_until_right(lambda: try_segments(trials, dead)))
+    faults = tuple(fault for verdict in verdicts for fault in verdict.faults)
+    return Verdict(verdicts[-1].found if len(verdicts) > 1 else "", faults)
+
+
+def _has_segments(trials: NetworkTrials) -> bool:
+    return any(bond.esi for overlay in _plan(trials).overlays.values() for bond in overlay.bonds)
+
+
 # all of them --------------------------------------------------------------------------------------------------------------
 
 
@@ -328,7 +343,7 @@ def list_overlay_trials(trials: NetworkTrials) -> list[tuple[str, Callable[[Netw
     found = [("EVPN and external sessions", patient(try_evpn_sessions)), ("VNIs in their VRFs", patient(try_vnis))]
     if expectations.places:
         found.append(("EVPN routes", patient(try_evpn_routes)))
-    if any(bond.esi for overlay in expectations.overlays.values() for bond in overlay.bonds):
+    if _has_segments(trials):
         found.append(("designated forwarders", patient(try_segments)))
     if expectations.list_shared():
         found.append(("shared addresses stay apart", try_shared_addresses))

@@ -69,7 +69,9 @@ class Expectations:
         self.network = network
         self.switches = {switch.name: switch for switch in scope.members(network)}
         self.links = [link for link in scope.links if link.network == network]
-        self.fabric = [link for link in self.links if link.a in self.switches and link.b in self.switches]
+        self.fabric = [
+            link for link in self.links if link.a in self.switches and link.b in self.switches and link.kind != "peer_link"
+        ]
         self._by_end = {end: link for link in self.links for end in link.ends}
         self.tables = lru_cache(maxsize=64)(self._compute_tables)
         self.endpoints = list(self._list_endpoints())

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from cluster_model.twin.emulation import list_emulated
 from cluster_model.twin.fabric import Fabric
 from cluster_model.twin.faults import Fault, Outcome, run_faults
 from cluster_model.twin.foreign import try_foreign
@@ -17,13 +18,13 @@ from cluster_model.twin.infiniband.run import run_subnets
 from cluster_model.twin.infiniband.scope import Part, choose_parts
 from cluster_model.twin.machine import list_lacks
 from cluster_model.twin.management import attach
-from cluster_model.twin.mistakes import PLANS, play_mistake
+from cluster_model.twin.mistakes import Mistake, choose_mistakes, play_mistake
 from cluster_model.twin.overlay_trials import list_overlay_trials
 from cluster_model.twin.report import HERE, Report, Row, judge
 from cluster_model.twin.routes import ALIVE
 from cluster_model.twin.scope import Sampling, Scope, choose_scope
 from cluster_model.twin.tenants import dress_hosts, expect
-from cluster_model.twin.tree import STAND_IN, Tree
+from cluster_model.twin.tree import STAND_IN, STAND_IN_MLAG, Tree
 from cluster_model.twin.trials import TRIALS, NetworkTrials
 
 PLACE = "in network namespaces of this machine"
@@ -93,6 +94,7 @@ class Run:
         scope.left_out.update(lost)
         sampling = self.options.sampling
         notes = dress_hosts(self.tree.plan, scope, None if sampling.full else max(1, sampling.hosts // 2))
+        notes |= list_emulated(self.tree, scope, self.options.slowness)
         report = self.report
         report.switches, report.hosts, report.cables = len(scope.switches), len(scope.servers), len(scope.links)
         report.switches += sum(len(part.subnet.switches) for part in self._parts)
@@ -118,14 +120,14 @@ class Run:
 
     def _find_elsewhere(self, scope: Scope) -> list[str]:
         """Return the networks that need the small machine; where there is none, they are left out with the reason."""
-        networks = list(scope.missing)
+        networks = [name for name, needs in scope.missing.items() if STAND_IN_MLAG not in needs]
         why = "gpuyard twin test tries it in a small machine"
         if self.options.elsewhere and networks:
             from cluster_model.twin.vm.kernel import list_obstacles
 
             obstacles = list_obstacles()
             if not obstacles:
-                self.needs_elsewhere = frozenset().union(*scope.missing.values())
+                self.needs_elsewhere = frozenset().union(*(scope.missing[name] for name in networks))
                 return networks
             why = f"no small machine either: {'; '.join(obstacles)}"
         for network in networks:
@@ -135,7 +137,7 @@ class Run:
     @contextmanager
     def boot(self, scope: Scope) -> Iterator[Fabric]:
         """Yield the running twin; it ends with the block."""
-        fabric = Fabric(self.tree, scope, self.say)
+        fabric = Fabric(self.tree, scope, self.say, self.options.slowness)
         try:
             fabric.boot()
             self.report.times = {name: round(value, 1) for name, value in fabric.times.items()}
@@ -265,21 +267,15 @@ class Run:
         run_faults(trials, take)
 
     def _play_mistakes(self, fabric: Fabric, every: list[NetworkTrials]) -> None:
-        """Plant each mistake in one network, the next in the next, so that they need not wait for each other."""
-        jobs: dict[str, list[int]] = {}
-        for number in range(len(PLANS)):
-            jobs.setdefault(every[number % len(every)].network, []).append(number)
         by_name = {trials.network: trials for trials in every}
+        jobs = choose_mistakes(every)
         self._side_by_side(fabric, [partial(self._plant, by_name[name], mine) for name, mine in jobs.items()])
 
-    def _plant(self, trials: NetworkTrials, numbers: list[int]) -> None:
-        for number in numbers:
-            mistake = PLANS[number](trials)
-            if mistake is None:
-                continue
+    def _plant(self, trials: NetworkTrials, mistakes: list[Mistake]) -> None:
+        for mistake in mistakes:
             begin = time.monotonic()
             self.say(f"{trials.network}: planted: {mistake.name}")
-            caught, wrong = play_mistake(trials, mistake, mend=number != numbers[-1])
+            caught, wrong = play_mistake(trials, mistake, mend=mistake is not mistakes[-1])
             result = judge(wrong)
             found = f"caught: {caught}" if caught else "not caught"
             seconds = round(time.monotonic() - begin, 1)

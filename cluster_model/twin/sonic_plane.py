@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES
 from cluster_model.twin.dataplane import DataPlane, Interface, MlagPair
 from cluster_model.twin.plan_file import TreeError
 
@@ -108,6 +109,7 @@ class _Reader:
                 else:
                     untagged[port] = numbers[vlan]
         shared = {key.partition("|")[2] for key in self.get("MCLAG_INTERFACE")}
+        peer_links = {row["peer_link"] for row in self.get("MCLAG_DOMAIN").values()}  # the daemon learns for it
         router_mac = next((row["mac_addr"] for row in self.rows.values() if row.get("mac_addr")), "")
         slaves: dict[str, list[str]] = defaultdict(list)
         for key in self.get("PORTCHANNEL_MEMBER"):
@@ -124,7 +126,7 @@ class _Reader:
                 tagged=tuple(tagged[name]),
                 untagged=untagged.get(name, 0),
                 system_mac=row.get("system_mac", router_mac if name in shared else ""),
-                flags=frozenset({"no-flood"}) if row.get("system_mac") else frozenset(),
+                flags=frozenset({"no-flood"} if row.get("system_mac") else {"no-learning"} if name in peer_links else ()),
             )
         for port in (*tagged, *untagged):
             if port in self.found and self.found[port].kind == "port":
@@ -139,13 +141,22 @@ class _Reader:
                     tagged=tuple(tagged[port]),
                     untagged=untagged.get(port, 0),
                 )
+        mtu_bytes = max((int(row.get("mtu", 0)) for row in self.get("PORT").values()), default=0)
         for vlan, vni in mapped.items():
             name = f"vtep-{numbers[vlan]}"
-            self.found[name] = Interface(name, "vxlan", vni=vni, local=source, untagged=numbers[vlan], flags=frozenset({"quiet"}))
+            self.found[name] = Interface(
+                name,
+                "vxlan",
+                mtu_bytes=mtu_bytes - VXLAN_OVERHEAD_BYTES,
+                vni=vni,
+                local=source,
+                untagged=numbers[vlan],
+                flags=frozenset({"quiet"}),
+            )
         joined = {port for found in self.members.values() for port, _ in found}
         inside = (*sorted(joined), *(f"vtep-{numbers[vlan]}" for vlan in mapped))
         self.found[BRIDGE] = Interface(
-            BRIDGE, "bridge", members=inside, is_vlan_aware=True, tagged=tuple(sorted(numbers.values()))
+            BRIDGE, "bridge", mtu_bytes=mtu_bytes, members=inside, is_vlan_aware=True, tagged=tuple(sorted(numbers.values()))
         )
         gateway = self.get("SAG").get("GLOBAL", {}).get("gateway_mac", "")
         for name in sorted((name for name in numbers if name in self.rows), key=lambda name: not self.addresses[name]):

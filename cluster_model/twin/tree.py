@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # only stand-ins need them, and under emulation they cost hal
     from cluster_model.render.switch.context import Scene
 
 STAND_IN = "stand-in: plan proved, file not"
+STAND_IN_MLAG = "MLAG, which stand-ins have not"
 STAND_IN_MARK = "stand-in"
 """A file beside those of a switch that are a stand-in already."""
 _PARSERS: dict[str, Callable[[str, str], DataPlane]] = {"interfaces": parse_interfaces, "config_db.json": parse_config_db}
@@ -76,7 +77,10 @@ class Tree:
             files = self._render_stand_in(switch)
         for name, parse in _PARSERS.items():
             if name in files:
-                return SwitchFiles(files, parse(files[name], str(folder / name)), is_stand_in)
+                plane = parse(files[name], str(folder / name))
+                if switch.overlay is not None and switch.overlay.mlag is not None and plane.mlag is None:
+                    plane = replace(plane, needs=plane.needs | {STAND_IN_MLAG})
+                return SwitchFiles(files, plane, is_stand_in)
         raise TreeError(f"{folder}: neither {' nor '.join(_PARSERS)}: nothing says what its interfaces are")
 
     @cached_property

@@ -14,6 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cluster_model.twin.node import NodeError
+from cluster_model.twin.plan_file import TreeError
+
 MODULES = (
     *("vrf", "veth", "bridge", "vxlan", "8021q", "dummy", "bonding"),
     *("nf_tables", "nft_ct", "nft_chain_nat", "nft_meta_bridge"),
@@ -68,6 +71,8 @@ def run_job(job: str) -> None:
         module, _, function = job.partition(":")
         getattr(import_module(module), function)(tell)
         tell("done", "")
+    except (NodeError, TreeError) as error:
+        tell("failed", str(error))
     except BaseException:
         tell("failed", traceback.format_exc().strip())
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cluster_model.twin.node import NodeError
 from cluster_model.twin.vm.kernel import UnavailableError, fetch_kernel, find_program
 
 MEMORY_MIB = 3072
@@ -25,7 +26,7 @@ SHARE = Path("/run/share")
 """Where the job finds the share."""
 
 
-class MachineError(Exception):
+class MachineError(NodeError):
     """The small machine did not start, or its job failed; the text has the end of what it said."""
 
 

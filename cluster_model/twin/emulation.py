@@ -1,0 +1,26 @@
+"""What the twin plays because plain Linux has not got it, in words: rows say so beside what is tried."""
+
+from __future__ import annotations
+
+from cluster_model.twin.scope import Scope
+from cluster_model.twin.tree import Tree
+
+MLAG = "its daemon is played: hosts' MACs and addresses are told to both leafs of a pair, and the peer link is filtered"
+SEGMENTS = (
+    "routes, election and failover are tried; plain Linux enforces no designated forwarder, and split horizon by nftables alone: "
+    "what is flooded may come twice (FRR issues 10027, 10090, 18748)"
+)
+TIMERS = "BFD and BGP wait {:g} times longer than rendered: the processor is emulated"
+
+
+def list_emulated(tree: Tree, scope: Scope, slowness: float) -> dict[str, str]:
+    """Return what is played or differs of what is booted, by its name."""
+    notes = {}
+    planes = [tree.switch_files(switch).plane for switch in scope.switches.values()]
+    if any(plane.mlag for plane in planes):
+        notes["MLAG"] = MLAG
+    if any(bond.esi for switch in scope.switches.values() if switch.overlay for bond in switch.overlay.bonds):
+        notes["Ethernet segments"] = SEGMENTS
+    if slowness > 1 and scope.switches:
+        notes["timers"] = TIMERS.format(slowness)
+    return notes
