@@ -10,6 +10,10 @@ SEGMENTS = (
     "routes, election and failover are tried; plain Linux enforces no designated forwarder, and split horizon by nftables alone: "
     "what is flooded may come twice (FRR issues 10027, 10090, 18748)"
 )
+ROUTER_MACS = (
+    "FRR 8.4 of this machine forgets those of tunnel ends when next hops change (FRR issue 12391): the twin puts them back, "
+    "and rows say how many"
+)
 TIMERS = "BFD and BGP wait {:g} times longer than rendered: the processor is emulated"
 
 
@@ -21,6 +25,8 @@ def list_emulated(tree: Tree, scope: Scope, slowness: float) -> dict[str, str]:
         notes["MLAG"] = MLAG
     if any(bond.esi for switch in scope.switches.values() if switch.overlay for bond in switch.overlay.bonds):
         notes["Ethernet segments"] = SEGMENTS
+    if any(vrf.vni for switch in scope.switches.values() if switch.overlay for vrf in switch.overlay.vrfs):
+        notes["router MACs"] = ROUTER_MACS
     if slowness > 1 and scope.switches:
         notes["timers"] = TIMERS.format(slowness)
     return notes

@@ -36,8 +36,7 @@ def list_faults(expectations: Expectations) -> list[Fault]:
     ]
     kinds = {link.kind: link for link in reversed(expectations.links)}
     faults += [
-        Fault(f"{kind.replace('_', ' to ')} cable cut ({link})", Dead(links=frozenset({link})))
-        for kind, link in sorted(kinds.items())
+        Fault(f"{_name_kind(kind)} cable cut ({link})", Dead(links=frozenset({link}))) for kind, link in sorted(kinds.items())
     ]
     leaf = next((switch for switch in switches if switch.role == "leaf"), None)
     if leaf is not None:
@@ -51,6 +50,10 @@ def list_faults(expectations: Expectations) -> list[Fault]:
             for plane in planes
         ]
     return faults
+
+
+def _name_kind(kind: str) -> str:
+    return kind.replace("_", " " if kind == "peer_link" else " to ")
 
 
 def choose_flows(expectations: Expectations, count: int = FLOWS) -> list[Pair]:
@@ -84,6 +87,7 @@ def play_fault(trials: NetworkTrials, fault: Fault, streams: Streams, pairs: Seq
     begin = streams.sent
     _break(fabric, dead)
     took = trials.wait_for_routes(dead)
+    forgotten, told = trials.put_back, trials.try_routes(dead).faults if took is None else ()
     time.sleep(SETTLE_S)
     cut = streams.sent
     verdict, standing = trials.try_reach(dead), try_standing(trials, dead)
@@ -94,12 +98,12 @@ def play_fault(trials: NetworkTrials, fault: Fault, streams: Streams, pairs: Seq
     end = streams.sent - 2
     faults = [*verdict.faults, *standing.faults]
     if took is None:
-        faults += ["the routes do not become what the plan says", *trials.try_routes(dead).faults] if not back else ["slow"]
+        faults += ["the routes did not become in time what the plan says", *told]
     if back is None:
         faults += ["mended, the network does not come back", *trials.try_routes(ALIVE).faults]
     worst, hit = _measure([streams.streams[i] for i in lives], begin, cut)
     worst_back, _ = _measure([streams.streams[i] for i in lives], again, end)
-    if worst > OUTAGE_LIMIT_S * trials.slowness:
+    if worst > OUTAGE_LIMIT_S * trials.slowness and not forgotten:  # else it is Debian's FRR that was silent: router_macs
         faults.append(f"a flow that has another way was silent for {worst:.1f} s")
     parts = [
         verdict.found,
@@ -112,6 +116,8 @@ def play_fault(trials: NetworkTrials, fault: Fault, streams: Streams, pairs: Seq
             if hit
             else f"{len(lives)} flows lost nothing"
         )
+    if forgotten or trials.put_back:
+        parts.append(f"{forgotten + trials.put_back} router MACs put back")
     parts.append(f"whole {back:.1f} s after mending" if back is not None else "not whole again")
     if worst_back > OUTAGE_LIMIT_S * trials.slowness:  # a leaf's ports are up before its routes are: its hosts use it too early
         parts.append(f"a flow was silent for {worst_back:.1f} s as it came back")

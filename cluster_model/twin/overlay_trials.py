@@ -308,7 +308,7 @@ def try_strangers(trials: NetworkTrials) -> Verdict:
 
 def _deliver(trials: NetworkTrials, pairs: list[Pair], within_s: float, is_wanted: bool = True) -> list[dict[str, str]]:
     expectations = _plan(trials)
-    ends: list[Endpoint] = [*expectations.tenants_ends, *(end for end, _ in expectations.list_outside())]
+    ends: list[Endpoint] = [*expectations.endpoints, *(end for end, _ in expectations.list_outside())]
     holders = list_holders([(end.server, end.address) for end in ends])
     return deliver(trials.fabric.nodes, [ask_of(pair) for pair in pairs], holders, within_s * trials.slowness, is_wanted)
 
@@ -341,7 +341,7 @@ def list_overlay_trials(trials: NetworkTrials) -> list[tuple[str, Callable[[Netw
         return lambda trials: trials.try_until_right(lambda: trial(trials))
 
     found = [("EVPN and external sessions", patient(try_evpn_sessions)), ("VNIs in their VRFs", patient(try_vnis))]
-    if expectations.places:
+    if any(overlay.vtep for overlay in expectations.overlays.values()):
         found.append(("EVPN routes", patient(try_evpn_routes)))
     if _has_segments(trials):
         found.append(("designated forwarders", patient(try_segments)))
@@ -349,6 +349,6 @@ def list_overlay_trials(trials: NetworkTrials) -> list[tuple[str, Callable[[Netw
         found.append(("shared addresses stay apart", try_shared_addresses))
     if expectations.peers:
         found.append(("leaving by external peers", try_outside))
-    if expectations.places:
+    if any(expectations.list_strangers()):
         found.append(("tenants that do not meet", try_strangers))
     return found

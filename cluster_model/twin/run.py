@@ -210,6 +210,7 @@ class Run:
         self.say(f"{trials.network}: waiting for routes")
         took = trials.wait_for_routes(ALIVE)
         found = f"routes as planned {took:.1f} s after the last daemon" if took is not None else "routes never as planned"
+        found += f"; {trials.put_back} router MACs put back" if trials.put_back else ""
         self.add(
             Row(
                 "trial",

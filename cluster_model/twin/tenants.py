@@ -182,7 +182,7 @@ class TenantExpectations(Expectations):
 
     def list_pairs(self) -> list[Pair]:
         """Return who shall reach whom: hosts of one tenant, of tenants that meet, and what lies behind external peers."""
-        pairs = super().list_pairs() if not self.places else []
+        pairs = [pair for pair in self._list_routed() if self._shares_vrf(pair)]
         ends = self.tenants_ends
         for source in ends:
             pairs += [
@@ -192,6 +192,18 @@ class TenantExpectations(Expectations):
             ]
             pairs += [Pair(source, target) for target, peer in self.list_outside() if self._leaves(source, target, peer)]
         return pairs
+
+    def _list_routed(self) -> list[Pair]:
+        """Return pairs of hosts on routed ports, as if there were no VRFs; none where hosts have bonds."""
+        return super().list_pairs() if not self.places else []
+
+    def _shares_vrf(self, pair: Pair) -> bool:
+        return self._find_vrf(pair.source) == self._find_vrf(pair.target)
+
+    def _find_vrf(self, end: Endpoint) -> str:
+        """Return the VRF of the leaf's port that a routed endpoint hangs on; empty for the default one."""
+        leaf, port = end.links[0].ends[1]
+        return next(item.vrf for item in self.switches[leaf].ports if item.name == port)
 
     def meet(self, source: Endpoint, target: Endpoint) -> bool:
         """Return whether two endpoints of tenants shall reach each other."""
@@ -236,10 +248,16 @@ class TenantExpectations(Expectations):
     def list_strangers(self) -> tuple[list[Pair], list[Pair]]:
         """Return who must not reach whom: an endpoint of each subnet, and one of each subnet that it shall not meet.
 
+        Of hosts on routed ports: one of each VRF, rail and plane, and one of each other VRF there.
+
         Returns:
             Those whose traffic gets nowhere; and those that are only not answered, because their own subnet is not visible.
         """
-        pairs = []
+        routed: dict[tuple[str, str, str], Pair] = {}
+        for pair in self._list_routed():
+            if not self._shares_vrf(pair):
+                routed[pair.source.route, self._find_vrf(pair.source), self._find_vrf(pair.target)] = pair
+        pairs = list(routed.values())
         for source in self._first_of_each():
             tenant = self.tenants[self.places[source].tenant]
             inside = [IPv4Network(subnet.prefix) for subnet in tenant.subnets]
@@ -251,8 +269,8 @@ class TenantExpectations(Expectations):
                     continue
                 pairs.append(Pair(source, target))
             pairs += [Pair(source, target) for target, peer in self.list_outside() if not self._leaves(source, target, peer)]
-        deaf = [pair for pair in pairs if not self._is_known(pair)]
-        return deaf, [pair for pair in pairs if self._is_known(pair)]
+        known = {pair for pair in pairs if pair.source in self.places and self._is_known(pair)}
+        return [pair for pair in pairs if pair not in known], [pair for pair in pairs if pair in known]
 
     def _is_known(self, pair: Pair) -> bool:
         """Return whether the source's VRF has a route to the target, be there one back or not."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # only stand-ins need them, and under emulation they cost hal
     from cluster_model.render.switch.context import Scene
 
 STAND_IN = "stand-in: plan proved, file not"
-STAND_IN_MLAG = "MLAG, which stand-ins have not"
+STAND_IN_MLAG = "MLAG (no stand-in has it)"
 STAND_IN_MARK = "stand-in"
 """A file beside those of a switch that are a stand-in already."""
 _PARSERS: dict[str, Callable[[str, str], DataPlane]] = {"interfaces": parse_interfaces, "config_db.json": parse_config_db}

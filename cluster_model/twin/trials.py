@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from cluster_model.twin.fabric import Fabric
 from cluster_model.twin.probe import Ask, Prober
+from cluster_model.twin.router_macs import restore_router_macs
 from cluster_model.twin.routes import ALIVE, Dead, Expectations, Pair, Table
 from cluster_model.twin.scope import OUTER, SITE
 from cluster_model.twin.tree import name_device
@@ -41,6 +43,8 @@ class NetworkTrials:
     expectations: Expectations
     slowness: float = 1.0
     prober: Prober = field(init=False)
+    put_back: int = field(default=0, init=False)
+    """Router MACs that FRR had forgotten when the routes were right the last time; the twin has put them back."""
 
     def __post_init__(self) -> None:
         self.prober = Prober(self.fabric.nodes)
@@ -166,18 +170,21 @@ class NetworkTrials:
     def wait_for_routes(self, dead: Dead, within_s: float = PATIENCE_S) -> float | None:
         """Wait until the network forwards as planned; return the seconds that it took, or None.
 
-        None also where nothing has changed for QUIET_S: it will not come.
+        None also where nothing has changed for QUIET_S: it will not come. Router MACs that FRR forgot are put back then.
         """
         begin = changed = time.monotonic()
         everything = self.expectations.tables(dead)
         pending, before = dict(everything), dict[str, Table]()
-        within_s, quiet_s = within_s * self.slowness, QUIET_S * self.slowness
+        within_s, quiet_s, self.put_back = within_s * self.slowness, QUIET_S * self.slowness, 0
         while (now := time.monotonic()) - begin < within_s and now - changed < quiet_s:
             actual = {name: self.fabric.read_routes(name) for name in pending}
             pending = {name: planned for name, planned in pending.items() if actual[name] != planned}
             if not pending:
                 if self.routes_are_right(dead):
-                    return time.monotonic() - begin
+                    took = time.monotonic() - begin
+                    with ThreadPoolExecutor(2) as pool:
+                        self.put_back = sum(pool.map(lambda name: restore_router_macs(self.fabric, name), everything))
+                    return took
                 pending = dict(everything)
             if actual != before:
                 before, changed = actual, now

@@ -14,7 +14,7 @@ from cluster_model.twin.scope import Sampling
 from cluster_model.twin.tree import STAND_IN_MARK, open_tree
 from cluster_model.twin.vm.guest import Tell
 from cluster_model.twin.vm.kernel import UnavailableError
-from cluster_model.twin.vm.machine import SHARE, run_in_machine
+from cluster_model.twin.vm.machine import SHARE, MachineError, run_in_machine
 
 if TYPE_CHECKING:
     from cluster_model.twin.run import Options, Run
@@ -27,8 +27,7 @@ SLOWNESS = 4.0
 def try_elsewhere(run: Run) -> None:
     """Try a run's networks of `elsewhere` in the small machine, and take its rows into the run's report.
 
-    Raises:
-        MachineError: it was had, and did not come to the end.
+    Where the machine does not come to its end, a failed row says why, and what has been tried until then stays.
     """
     options = replace(run.options, networks=tuple(run.elsewhere), elsewhere=False, slowness=SLOWNESS, place=SMALL_MACHINE)
     report = run.report
@@ -61,6 +60,10 @@ def try_elsewhere(run: Run) -> None:
         except UnavailableError as why:
             for network in run.elsewhere:
                 run.add(Row("scope", network, "whole network", "left out", f"there is no small machine: {why}", place=HERE))
+        except MachineError as why:
+            found, *details = str(why).splitlines()
+            for network in run.elsewhere:
+                run.add(Row("trial", network, "whole network", "failed", found, tuple(details)))
 
 
 def _copy_tree(tree: Tree, target: Path, options: Options) -> None:

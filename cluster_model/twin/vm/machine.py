@@ -57,9 +57,9 @@ def run_in_machine(job: str, share: Path, take: Callable[[str, Any], None], limi
             failed = _listen(machine, take, time.monotonic() + limit_s)
         finally:
             machine.kill()
-    if failed is None:
-        said = machine.stderr.read().decode(errors="replace") if machine.stderr and not machine.stderr.closed else ""
-        failed = f"it went off before the end of its job. {said}"
+        if failed is None and machine.stderr is not None:
+            said = machine.stderr.read().decode(errors="replace")
+            failed = f"it went off before the end of its job; it needs {MEMORY_MIB} MiB of memory. {said}"
     if failed:
         raise MachineError(f"the small machine: {failed}\n{_tail(share / 'console.log')}".rstrip())
 
@@ -117,7 +117,7 @@ def _listen(machine: subprocess.Popen[bytes], take: Callable[[str, Any], None], 
             if kind == "done":
                 return ""
             take(kind, value)
-    return "it did not end in time"
+    return "it did not end in time: let nothing else run beside it, or try less (--no-faults, --hosts)"
 
 
 def _tail(path: Path) -> str:

@@ -106,3 +106,16 @@ def test_peers_announce_what_they_may_and_what_they_may_not(trees):
     assert peers["vehicles"].announces == ("10.200.0.0/14", "10.200.0.0/24")
     assert peers["vehicles"].refused == ("198.18.99.0/24", "0.0.0.0/0", "10.200.0.0/25")
     assert len(peers["vehicles"].ports) == 2
+
+
+def test_on_a_compute_network_with_vrfs_a_tenant_s_hosts_meet_within_a_rail(trees):
+    tree = trees("driving-frr")
+    scope = choose_scope(tree, frozenset(), Sampling(full=True), ["compute"])
+    expectations = expect(scope, "compute", tree.plan)
+    tenant = {server: owner.name for owner in tree.plan.tenants for server in owner.servers}
+    pairs = expectations.list_pairs()
+    assert len(pairs) == 2 * 8 * 7 * 8  # tenants, hosts, other hosts, rails
+    assert all(tenant[pair.source.server] == tenant[pair.target.server] for pair in pairs)
+    nowhere, unanswered = expectations.list_strangers()
+    assert len(nowhere) == 8 * 2 and not unanswered  # a rail, there and back
+    assert all(tenant[pair.source.server] != tenant[pair.target.server] for pair in nowhere)
