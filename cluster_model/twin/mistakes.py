@@ -1,4 +1,4 @@
-"""Planted mistakes: cables swapped, a wrong ASN, a wrong prefix. A trial must catch each and name the device."""
+"""Planted mistakes: cables swapped, a wrong ASN, a wrong prefix, a wrong VNI. A trial must catch each and name the device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ PATIENCE_S = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A mistake: how to plant it and take it back, which trial must see it, and what that trial must say."""
+    """A mistake: how to plant it and take it back, which trial must see it, and what that trial must say.
+
+    `restarts`: whether a switch starts anew for it, which takes long.
+    """
 
     name: str
     plant: Callable[[], None]
@@ -28,6 +31,7 @@ class Mistake:
     trial: Callable[[], Verdict]
     culprit: str
     words: tuple[str, ...]
+    restarts: bool = False
 
 
 def plan_swap(trials: NetworkTrials) -> Mistake | None:
@@ -81,7 +85,9 @@ def plan_wrong_asn(trials: NetworkTrials) -> Mistake | None:
 
 
 def plan_wrong_prefix(trials: NetworkTrials) -> Mistake | None:
-    """Return a leaf that announces a network that is nobody's instead of its own."""
+    """Return a leaf that announces a network that is nobody's instead of its own; with tenants wrong VNIs are tried."""
+    if isinstance(trials.expectations, TenantExpectations):
+        return None
     leafs = [switch for switch in trials.expectations.switches.values() if switch.is_edge and switch.originates]
     if not leafs:
         return None
@@ -134,14 +140,17 @@ def _rewrite(
         trials.fabric.kill_switch(leaf)
         trials.fabric.start_switch(leaf, conf)
 
-    return Mistake(name, lambda: restart(text), lambda: restart(None), trial, leaf, words)
+    return Mistake(name, lambda: restart(text), lambda: restart(None), trial, leaf, words, restarts=True)
 
 
 PLANS: tuple[Callable[[NetworkTrials], Mistake | None], ...] = (plan_swap, plan_wrong_asn, plan_wrong_prefix, plan_wrong_vni)
 
 
 def choose_mistakes(every: list[NetworkTrials]) -> dict[str, list[Mistake]]:
-    """Return what to plant in which network: each mistake in one, the next in the next, so that none waits for another."""
+    """Return what to plant in which network: each mistake in one, the next in the next, so that none waits for another.
+
+    Within a network restarts come last: the last mistake is not taken back.
+    """
     chosen: dict[str, list[Mistake]] = {}
     for number, plan in enumerate(PLANS):
         turn = number % len(every)
@@ -150,7 +159,7 @@ def choose_mistakes(every: list[NetworkTrials]) -> dict[str, list[Mistake]]:
             if mistake is not None:
                 chosen.setdefault(trials.network, []).append(mistake)
                 break
-    return chosen
+    return {network: sorted(mine, key=lambda mistake: mistake.restarts) for network, mine in chosen.items()}
 
 
 def play_mistake(trials: NetworkTrials, mistake: Mistake, mend: bool) -> tuple[str, tuple[str, ...]]:
