@@ -108,6 +108,10 @@ def _group_hosts(groups: _Groups, plan: Plan, rows: Mapping[str, str]) -> None:
     for tenant in plan.tenants:
         for name in tenant.servers:
             groups.add(f"tenant_{safe(tenant.name)}", name, parent="tenants")
+    known = {server.name for server in plan.servers}
+    for boot_server in plan.provisioning.servers:
+        if boot_server.name in known:
+            groups.add("boot_servers", boot_server.name)
     stand = [(server.name, server.rack) for server in plan.servers]
     stand += [(switch.name, switch.rack) for switch in plan.switches]
     stand += [(pdu.name, pdu.rack) for pdu in plan.pdus]
