@@ -4,8 +4,8 @@ Redfish: TLS, service root, sessions (as many as a BMC has) and basic authentica
 reset and boot order (DSP0266, DSP0268). IPMI 2.0: RAKP with HMAC-SHA1, AES-CBC-128, cipher suite 3 (13.17 to 13.32), chassis,
 FRU and LAN commands. A BMC is known by the address that it is asked at, so one socket of each kind serves 127.0.0.0/8.
 
-`python bmc_double.py` reads a line {"user", "password", "faults": {address: fault}}, prints {"https", "ipmi"} with its ports, and
-ends when its input does. A BMC with a fault misbehaves as FAULTS says.
+`python bmc_double.py` reads a line {"user", "password", "faults": {address: fault}, "ports": {"https", "ipmi"}}, prints the ports
+that it has, and ends when its input does; port 0 is any. A BMC with a fault misbehaves as FAULTS says.
 """
 
 from __future__ import annotations
@@ -418,10 +418,11 @@ def _make_context() -> ssl.SSLContext:
 
 async def _main() -> None:
     loop = asyncio.get_running_loop()
-    fleet = Fleet(json.loads(sys.stdin.readline()))
-    server = await asyncio.start_server(Redfish(fleet).serve, "0.0.0.0", 0, ssl=_make_context(), backlog=1024)
+    told = json.loads(sys.stdin.readline())
+    fleet, ports = Fleet(told), told.get("ports", {"https": 0, "ipmi": 0})
+    server = await asyncio.start_server(Redfish(fleet).serve, "0.0.0.0", ports["https"], ssl=_make_context(), backlog=1024)
     ipmi = Ipmi(fleet)
-    ipmi.socket.bind(("0.0.0.0", 0))
+    ipmi.socket.bind(("0.0.0.0", ports["ipmi"]))
     loop.add_reader(ipmi.socket, ipmi.read)
     print(json.dumps({"https": server.sockets[0].getsockname()[1], "ipmi": ipmi.socket.getsockname()[1]}), flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
