@@ -18,7 +18,7 @@ from cluster_model.transport.bmc import BmcLogin, BmcTarget
 from cluster_model.transport.bmcs import Door
 from cluster_model.transport.fleet import visit
 from cluster_model.verify.machines import visit_bmcs
-from tests.baremetal.bmc_double import FAULTS, run_doubles
+from tests.baremetal.bmc_double import run_doubles
 
 USER, PASSWORD = "admin", "correct horse"
 PARALLEL = 64
@@ -35,7 +35,7 @@ def place(number):
 def choose_faults(count):
     """Return the faults by number: one BMC in fifty, all kinds in turn; IPMI has no JSON."""
     numbers = range(7, count, 50)
-    kinds = {"redfish": list(FAULTS), "ipmi": ["silent", "full", "password"]}
+    kinds = {"redfish": list(CAUSES), "ipmi": ["silent", "full", "password"]}
     return {n: kinds[place(n)[1]][i // 2 % len(kinds[place(n)[1]])] for i, n in enumerate(numbers)}
 
 

@@ -33,6 +33,7 @@ FAULTS = {
     "wrong json": "answers JSON that is no system: lists, numbers and nothing in each other's places",
     "full": "has no session to spare",
     "password": "has another password",
+    "many": "no fault: its service has another machine's system too, and that one first",
 }
 SESSIONS = 6
 """Sessions that a BMC has room for."""
@@ -187,6 +188,14 @@ def _system(machine: Machine) -> dict:
 
 def _resources(machine: Machine) -> dict[str, dict]:
     found = {"/redfish/v1/Systems/1": _system(machine)}
+    other = Machine(0)
+    found["/redfish/v1/Systems/0"] = {
+        **_system(other),
+        "@odata.id": "/redfish/v1/Systems/0",
+        "Id": "0",
+        "EthernetInterfaces": None,
+    }
+    found["/redfish/v1/Systems/0/EthernetInterfaces"] = _collect("/redfish/v1/Systems/0/EthernetInterfaces", [])
     for owner, ports in (("Systems/1", range(1, PORTS + 1)), ("Managers/1", range(1))):
         place = f"/redfish/v1/{owner}/EthernetInterfaces"
         for port in ports:
@@ -196,7 +205,7 @@ def _resources(machine: Machine) -> dict[str, dict]:
     manager = {"Id": "1", "Name": "Manager", "FirmwareVersion": "2.0"}
     place = "/redfish/v1/Managers/1"
     found[place] = {"@odata.id": place, **manager, "EthernetInterfaces": {"@odata.id": f"{place}/EthernetInterfaces"}}
-    found["/redfish/v1/Systems"] = _collect("/redfish/v1/Systems", [1])
+    found["/redfish/v1/Systems"] = _collect("/redfish/v1/Systems", [0, 1] if machine.fault == "many" else [1])
     found["/redfish/v1/Managers"] = _collect("/redfish/v1/Managers", [1])
     found["/redfish/v1/SessionService"] = {
         "Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"},

@@ -40,6 +40,8 @@ FAULTS = {  # by number: what it does, the cause that it is told by, and words o
     47: ("full", "busy", "no session to spare"),
     53: ("password", "login", "wrong user, password or cipher suite"),
 }
+MANY = 33
+"""Its service has the systems of two machines."""
 COUNT, FIRST_IPMI = 60, 40
 
 
@@ -56,7 +58,8 @@ def ports():
     missing = [program for program in ("ipmitool", "openssl") if shutil.which(program) is None]
     if missing:
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_BOOT") else pytest.skip)(f"{', '.join(missing)} missing")
-    with run_doubles(USER, PASSWORD, {address(n): fault for n, (fault, _, _) in FAULTS.items()}) as (_, https, ipmi):
+    kinds = {address(n): fault for n, (fault, _, _) in FAULTS.items()} | {address(MANY): "many"}
+    with run_doubles(USER, PASSWORD, kinds) as (_, https, ipmi):
         yield https, ipmi
 
 
@@ -136,6 +139,18 @@ def test_a_wrong_password_is_tried_once(ports):
         open_bmc(door(ports, 25).target, LOGIN)
     assert failure.value.cause == "login"
     assert count_logins(ports, 25) == before + 1
+
+
+def test_a_machine_is_found_among_others_by_serial_number_or_mac(ports):
+    by_serial = door(ports, MANY).target
+    by_mac = replace(by_serial, serial="", macs=frozenset({f"02:02:00:59:00:{MANY + 1:02x}"}))
+    for target in (by_serial, by_mac):
+        bmc = open_bmc(target, LOGIN, ("redfish",))
+        assert bmc.read_machine().serial == serial(MANY)
+        bmc.close()
+    for target in (replace(by_serial, serial="S1"), replace(by_serial, serial="")):
+        with pytest.raises(BmcError, match="none of its 2 systems has the serial number or a MAC address of n33"):
+            open_bmc(target, LOGIN, ("redfish",))
 
 
 def test_redfish_is_tried_before_ipmi(ports):
