@@ -76,7 +76,9 @@ def build_images(cluster: Path, tree: Path) -> Path:
     with (CACHE / "lock").open("w") as lock:
         flock(lock, LOCK_EX)
         if not (place / "done").exists():
-            shutil.rmtree(place, ignore_errors=True)
+            for old in CACHE.glob("[0-9a-f]" * 16):  # of former recipes, that nobody can be using any more
+                if old == place or time.time() - old.stat().st_mtime > 86_400:
+                    shutil.rmtree(old, ignore_errors=True)
             options = ["--tree", tree, "--images", place / "images", "--deploy", place / "deploy", "--kernel", KERNEL]
             done = subprocess.run(gpuyard("image", cluster, *options), capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
