@@ -139,12 +139,12 @@ def try_evpn_routes(trials: NetworkTrials) -> Verdict:
     owners |= {switch.loopback.partition("/")[0]: switch.name for switch, _ in _list_edges(trials)}
     for kind in sorted(planned):
         for route in sorted(planned[kind] - actual[kind]):
-            owner = owners.get(route.partition(":")[0], "")
+            owner = owners.get(re.split("[: ]", route)[0], "")
             faults.append(f"no route of type {kind} {route} from {owner or 'anybody'}")
             culprits |= {owner} - {""}
     for kind in (1, 3, 4, 5):
         for route in sorted(actual[kind] - planned[kind]):
-            owner = owners.get(route.partition(":")[0], "")
+            owner = owners.get(re.split("[: ]", route)[0], "")
             faults.append(f"{owner or 'somebody'} announces a route of type {kind} that is not planned: {route}")
             culprits |= {owner} - {""}
     counts = ", ".join(
@@ -156,7 +156,11 @@ def try_evpn_routes(trials: NetworkTrials) -> Verdict:
 def _list_routes(
     expectations: TenantExpectations, switch: Switch, overlay: Overlay, macs: dict[tuple[str, str], str]
 ) -> dict[int, set[str]]:
-    """Return what a switch shall announce by type, written as `RD prefix` in FRR's way; type 4 has an RD of its choice."""
+    """Return what a switch shall announce by type, written as `RD prefix` in FRR's way; type 1 and 4 have RDs of its choice.
+
+    A machine on an Ethernet segment has no RD here, but its number: one leaf at least shall announce it. The other one does so on
+    its behalf only where the kernel keeps neighbours that another leaf has learnt.
+    """
     found: dict[int, set[str]] = defaultdict(set)
     vtep, router = overlay.vtep, switch.loopback.partition("/")[0]
     for vlan in overlay.vlans:
@@ -172,7 +176,7 @@ def _list_routes(
             mac = macs.get((server.name, bond.name), "")
             if mac and any(port.peer == switch.name for port in server.ports if port.name in bond.ports):
                 found[2] |= {
-                    f"{rds[vlan.vlan]} {mac} {vlan.address.partition('/')[0]}"
+                    f"{_shorten(rds[vlan.vlan], overlay)} {mac} {vlan.address.partition('/')[0]}"
                     for vlan in bond.vlans
                     if vlan.address and vlan.vlan in rds
                 }
@@ -181,8 +185,12 @@ def _list_routes(
         for segment in overlay.bonds:
             if segment.esi and segment.server in present:
                 found[4].add(f"{router} [4]:[{segment.esi}]:[32]:[{vtep}]")
-                found[1].add(f"{router} [1]:[0]:[{segment.esi}]:[32]:[{vtep}]")
+                found[1].add(f"{router} [1]:[{segment.esi}]")
     return found
+
+
+def _shorten(rd: str, overlay: Overlay) -> str:
+    return rd.partition(":")[2] if overlay.homing == "esi" else rd
 
 
 _ROUTE = re.compile(r"^\[(\d)\]:")
@@ -203,7 +211,7 @@ def _read_routes(trials: NetworkTrials, name: str) -> dict[int, set[str]]:
             number = int(kind[1])
             machine = _MACHINE.match(prefix)
             if machine and machine[2]:
-                found[2].add(f"{rd} {machine[1]} {machine[2]}")
+                found[2] |= {f"{name} {machine[1]} {machine[2]}" for name in (rd, rd.partition(":")[2])}
             elif number in {1, 4}:
                 found[number].add(f"{rd.partition(':')[0]} {_without_tag(prefix)}")
             elif number != 2:
@@ -212,8 +220,8 @@ def _read_routes(trials: NetworkTrials, name: str) -> dict[int, set[str]]:
 
 
 def _without_tag(prefix: str) -> str:
-    """Return a route of type 1 for whichever of its Ethernet tags: per segment it is all ones, per VNI it is 0."""
-    return re.sub(r"^\[1\]:\[\d+\]", "[1]:[0]", prefix)
+    """Return a route of type 1 by its segment alone, whichever its Ethernet tag: per segment that is all ones, per VNI 0."""
+    return re.sub(r"^\[1\]:\[\d+\]:(\[[0-9a-f:]+\]).*", r"[1]:\1", prefix)
 
 
 # Ethernet segments --------------------------------------------------------------------------------------------------------

@@ -125,11 +125,12 @@ def test_ethernet_segments_and_vrfs_on_compute(tmp_path):
     assert "no designated forwarder" in rows[""]["Ethernet segments"]
     business, compute = rows["business"], rows["compute"]
     assert business["designated forwarders"] == "4 of 4 segments have the planned designated forwarder"
-    assert " type 1, " in business["EVPN routes"] and " type 4, " in business["EVPN routes"]
+    assert business["EVPN routes"] == "8 of 8 type 1, 4 of 4 type 2, 4 of 4 type 3, 8 of 8 type 4, 4 of 4 type 5"
+    assert business["gateways"] == "4 of 4 answer"
     dead = next(text for name, text in business.items() if name.startswith("business-leaf-u01-01 without power"))
     assert "4 of 4 segments have the planned designated forwarder" in dead
     assert compute["hosts reach hosts"] == "8 of 8 pairs"
     assert compute["tenants that do not meet"].startswith("4 of 4 ")
-    assert compute["VNIs in their VRFs"] == "4 of 4 on 4 switches"
+    assert compute["VNIs in their VRFs"] == "8 of 8 on 4 switches"
     mistakes = [*list_mistakes(business), *list_mistakes(compute)]
     assert len(mistakes) == 3 and all(text.startswith("caught: ") for text in mistakes)

@@ -21,6 +21,7 @@ from cluster_model.twin.node import NodeError
 from cluster_model.twin.vm.kernel import UnavailableError, fetch_kernel, find_program
 
 MEMORY_MIB = 3072
+MOST_CORES = 8
 LIMIT_S = 3600.0
 SHARE = Path("/run/share")
 """Where the job finds the share."""
@@ -81,7 +82,8 @@ def _write_command(kernel: Path, share: Path) -> list[str]:
     release = (kernel / "release").read_text("utf-8")
     command = [
         find_program("qemu-system-x86_64"),
-        *("-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB)),
+        *("-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"),
+        *("-smp", str(min(MOST_CORES, len(os.sched_getaffinity(0)))), "-m", str(MEMORY_MIB)),
         *("-nographic", "-no-reboot", "-nodefaults", "-device", "virtio-rng-pci"),
         *("-chardev", f"file,id=console,path={share}/console.log", "-serial", "chardev:console", "-serial", "stdio"),
         *("-kernel", str(kernel / f"root/boot/vmlinuz-{release}"), "-initrd", str(kernel / "initrd.gz")),
