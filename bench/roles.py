@@ -94,6 +94,7 @@ def measure(lab, way, few=1):
         options, settings = way(lab, hosts)
         environment = {**lab.environment, "ANSIBLE_SSH_COMMON_ARGS": f"-F {lab.folder}/ssh-direct", **settings}
         del environment["ANSIBLE_SSH_ARGS"]  # each way has its own
+        environment["ANSIBLE_SSH_CONTROL_PATH_DIR"] = f"{lab.folder}/{way.__name__[-4:]}"
         before = read_cpu(lab, hosts)
         controller, clock = run(lab.folder, ["ip", "netns", "exec", lab.prefix, "ansible-playbook", *options], environment)
         controller += sum(seconds for _, seconds in end_what_is_left())

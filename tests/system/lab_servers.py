@@ -113,8 +113,12 @@ class LabServers:
 
     def address(self, host):
         """Return the address out of band of a host, as the inventory has it."""
-        inventory = json.loads((self.folder / "build/lab/inventory/inventory.json").read_text())
-        return inventory["_meta"]["hostvars"][host]["ansible_host"]
+        return self.inventory["_meta"]["hostvars"][host]["ansible_host"]
+
+    @property
+    def inventory(self):
+        """Return the rendered inventory."""
+        return json.loads((self.folder / "build/lab/inventory/inventory.json").read_text())
 
     def plug(self, *options):
         """Give containers without cables theirs: `--fresh` with an address out of band, else as the host configures it."""
@@ -123,6 +127,9 @@ class LabServers:
         rendered = ("--inventory", self.folder / "build/lab/inventory/inventory.json")
         if pids:
             self.must(sys.executable, FABRIC, "plug", *options, "--fabric", self.prefix, *rendered, *pids)
+            # Where the site's resolvers are, a port that refuses: silence would cost every login ten seconds.
+            for resolver in self.inventory["all"]["vars"]["gpuyard_site"]["dns"]:
+                self.must("ip", "-n", self.prefix, "address", "replace", f"{resolver}/32", "dev", "lo")
 
     def stop(self):
         """Take away all that was started."""
