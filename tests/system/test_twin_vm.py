@@ -91,7 +91,7 @@ def test_the_small_machine_ends_with_the_twin(number):
     wait_until(lambda: not any(map(is_running, machines)), 30, "the small machine lives on")
 
 
-@pytest.mark.slow  # seven minutes on an idle machine
+@pytest.mark.slow  # about ten minutes
 def test_driving_s_tenants_on_sonic_leafs_in_mlag_pairs(tmp_path):
     rows, out = try_cluster(tmp_path, "inventory/driving", "business")
     assert "\nnote     business  in a small machine " in f"\n{out}"
@@ -119,7 +119,7 @@ def list_mistakes(found):
     return [text for name, text in found.items() if name.startswith("planted: ")]
 
 
-@pytest.mark.slow  # five minutes on an idle machine
+@pytest.mark.slow  # six minutes on a machine that others use as well
 def test_ethernet_segments_and_vrfs_on_compute(tmp_path):
     rows, _ = try_cluster(tmp_path, ROOT / "tests/vm/apart.yml", "compute", "business")
     assert "no designated forwarder" in rows[""]["Ethernet segments"]
