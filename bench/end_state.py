@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from base64 import b64encode
 from pathlib import Path
 
 ROOTS = ["/etc", "/usr/local/sbin", "/opt"]
@@ -30,7 +31,8 @@ def list_files():
     for name in run("find", *ROOTS, "-newer", "/root/before-the-run", "-type", "f"):
         path = Path(name)
         if not name.startswith(LEFT_BY_PACKAGES) and not name.endswith((".lock", "-")) and "harness" not in name:
-            yield {"path": name, "content": path.read_text(), "mode": f"{path.stat().st_mode & 0o7777:04o}"}
+            # In base64, since Ansible would take braces in an inventory's text for a template.
+            yield {"path": name, "content": b64encode(path.read_bytes()).decode(), "mode": f"{path.stat().st_mode & 0o7777:04o}"}
 
 
 def list_packages():

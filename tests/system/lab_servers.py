@@ -35,7 +35,11 @@ for name in linux-image-6.1.0-43-amd64 gpuyard-double-gpu mokutil initramfs-tool
   dpkg --force-depends -i ${name}_*.deb >/dev/null
 done
 """
-SERVER = "rm -f /etc/apt/sources.list; until systemctl is-system-running | grep -qE 'running|degraded'; do sleep 0.2; done"
+SERVER = """
+rm -f /etc/apt/sources.list
+until systemctl is-system-running | grep -qE 'running|degraded'; do sleep 0.2; done
+systemctl stop podman.service # it would end by itself after some idle seconds, in the middle of a comparison
+"""
 SSHD = "/usr/sbin/sshd -i -o PermitRootLogin=yes -o AuthorizedKeysFile=/etc/ssh/harness_keys"
 
 
