@@ -17,14 +17,8 @@ def pytest_addoption(parser):
     parser.addoption("--sonic-yang", default=os.environ.get("GPUYARD_SONIC_YANG", ""), help="folder of SONiC's YANG models")
 
 
-UNMEASURED = ("tests/molecule/", "tests/system/test_site_playbook")
-"""Tests that boot much, whose share of `make test` is not measured on a quiet machine yet: they run with the slow ones."""
-
-
 def pytest_itemcollected(item):
     """Keep tests that share a fixture of their module in one process: what it boots is booted once."""
-    if item.nodeid.startswith(UNMEASURED):
-        item.add_marker("slow")
     module = item.nodeid.partition("::")[0]
     definitions = (found[-1] for found in item._fixtureinfo.name2fixturedefs.values())
     if any(found.scope == "module" or (found.scope == "session" and found.baseid == module) for found in definitions):
