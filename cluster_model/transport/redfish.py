@@ -206,7 +206,7 @@ def _make_auth(login: BmcLogin) -> Any:
 def _make_adapter(fingerprint: str | None) -> Any:
     """Return connections that take the certificate with a fingerprint, or any.
 
-    They ask no authorities, and so do not load them: that would be a third of what a visit costs.
+    They ask no authorities, and so do not load them: that would be two thirds of what a visit costs.
     """
     from requests.adapters import HTTPAdapter
     from urllib3.util.ssl_ import create_urllib3_context
