@@ -29,6 +29,7 @@ SLOWNESS = 4.0
 PATIENCE_S = 240
 OUTSIDE_PORT = 8080
 PACKAGES = SHARE / "packages"
+ETC = PACKAGES / "etc/network"
 PRIVATE = ("/etc/network", "/etc/iproute2/rt_tables.d")
 LEASE = """#!/bin/sh
 [ "$1" = bound ] || exit 0
@@ -41,8 +42,7 @@ echo "$ip/$mask $router $serverid"
 def play(tell: Any) -> None:
     """Boot the tree of the share, and tell what each step of its job.json finds."""
     job = json.loads((SHARE / "job.json").read_text("utf-8"))
-    for folder in PRIVATE:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+    install_ifupdown2()
     twin._HOST["ipv6/conf/all/disable_ipv6"] = twin._HOST["ipv6/conf/default/disable_ipv6"] = "1"
     tree = open_tree(SHARE / "tree")
     scope = choose_scope(tree, frozenset(), Sampling(full=True), ["business"])
@@ -60,6 +60,18 @@ def play(tell: Any) -> None:
         tell("progress", f"{step['name']} took {time.monotonic() - begin:.1f} s")
         tell("found", [step["name"], found])
     fabric.close()
+
+
+def install_ifupdown2() -> None:
+    """Put ifupdown2 where its package does: machines have a /run of their own, and do not see the share."""
+    for folder in PRIVATE:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    program = Path("/usr/share/ifupdown2/ifupdown2")
+    shutil.copytree(PACKAGES / "usr/share/ifupdown2", program.parent, dirs_exist_ok=True)
+    program.chmod(0o755)
+    ifup = Path("/usr/sbin/ifup")  # it goes by the name that it is called by
+    ifup.unlink(missing_ok=True)
+    ifup.symlink_to(program)
 
 
 class Steps:
@@ -156,14 +168,14 @@ class Steps:
         files = self.fabric.files(name).files
         node = Node(f"{name}-2", PRIVATE)
         try:
-            shutil.copytree(PACKAGES / "etc/network", node.root / "etc/network", dirs_exist_ok=True)
+            shutil.copytree(ETC, node.root / "etc/network", dirs_exist_ok=True)
             (node.root / "run/network").mkdir()
             node.write("/etc/network/interfaces", files["interfaces"])
             if "vrf.json" in files:
                 node.write("/etc/network/ifupdown2/policy.d/vrf.json", files["vrf.json"])
             ports = [port for owner, port in self.fabric._links if owner == name]
             node.configure(["link add eth0 type dummy", *(f"link add {port} type dummy" for port in ports)])
-            said = node.run("python3", str(PACKAGES / "usr/share/ifupdown2/ifupdown2"), "-a", check=False)
+            said = node.run("sh", "-c", "/usr/sbin/ifup -a 2>&1", check=False)
             return {"said": said, "ifupdown2": read_devices(node), "twin": read_devices(self.nodes[name])}
         finally:
             node.close()
