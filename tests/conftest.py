@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -17,28 +18,33 @@ def pytest_addoption(parser):
     parser.addoption("--sonic-yang", default=os.environ.get("GPUYARD_SONIC_YANG", ""), help="folder of SONiC's YANG models")
 
 
-def pytest_itemcollected(item):
-    """Keep tests that share a fixture of their module in one process: what it boots is booted once."""
-    module = item.nodeid.partition("::")[0]
-    definitions = (found[-1] for found in item._fixtureinfo.name2fixturedefs.values())
-    if any(found.scope == "module" or (found.scope == "session" and found.baseid == module) for found in definitions):
-        item.add_marker(pytest.mark.xdist_group(module))
+def name_unit(nodeid):
+    """Return what a test is run together with: its file, whose tests share what they boot; a scenario is by itself."""
+    return nodeid if nodeid.startswith("tests/molecule/") else nodeid.partition("::")[0]
+
+
+class UnitScheduling(LoadScopeScheduling):
+    """Keeps a unit in one process; with pytest 9.2 the marks that `--dist loadgroup` goes by get lost (xdist 3.8)."""
+
+    def _split_scope(self, nodeid):
+        return name_unit(nodeid)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return UnitScheduling(config, log)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep the slice asked for, out of what the marker expression left: every m-th unit from the n-th on.
-
-    A unit is one test, or the tests of a module that share what it boots.
-    """
+    """Keep the slice asked for, out of what the marker expression left: every m-th unit from the n-th on."""
     wanted = config.getoption("--slice")
     if not wanted:
         return
     part, parts = map(int, wanted.split("/"))
-    units = [getattr(item.get_closest_marker("xdist_group"), "args", (item.nodeid,))[0] for item in items]
-    chosen = set(list(dict.fromkeys(units))[part - 1 :: parts])
-    config.hook.pytest_deselected(items=[item for item, unit in zip(items, units, strict=True) if unit not in chosen])
-    items[:] = [item for item, unit in zip(items, units, strict=True) if unit in chosen]
+    units = list(dict.fromkeys(name_unit(item.nodeid) for item in items))
+    chosen = [item for item in items if name_unit(item.nodeid) in units[part - 1 :: parts]]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
 
 
 @pytest.fixture(scope="session")
