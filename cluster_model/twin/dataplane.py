@@ -45,7 +45,7 @@ class Interface:
         mac: its MAC where the file gives one.
         is_vlan_aware: of a bridge.
         tagged: VLANs of a bridge's port, or of the bridge itself.
-        untagged: the VLAN that a bridge's port has without a tag; 0: none.
+        untagged: the VLAN that a bridge's port, or the bridge itself, has without a tag; 0: none.
         system_mac: what a bond says it is to its LACP partner.
         flags: quiet (learns nothing, floods no ARP that it can answer), no-learning, no-flood (of unicast), arp-accept.
         ups: commands of `ip` and `bridge` once it is up.
@@ -139,6 +139,7 @@ def _read_stanza(name: str, found: list[tuple[str, str]]) -> Interface:
         "no-flood": values.get("bridge-unicast-flood") == "off",
         "arp-accept": values.get("arp-accept") == "on",
     }
+    is_vlan_aware = values.get("bridge-vlan-aware") == "yes"
     return Interface(
         name,
         _find_kind(name, values),
@@ -153,9 +154,10 @@ def _read_stanza(name: str, found: list[tuple[str, str]]) -> Interface:
         vni=int(values.get("vxlan-id", 0)),
         local=values.get("vxlan-local-tunnelip", ""),
         mac=values.get("hwaddress", ""),
-        is_vlan_aware=values.get("bridge-vlan-aware") == "yes",
+        is_vlan_aware=is_vlan_aware,
         tagged=tuple(int(vlan) for vlan in values.get("bridge-vids", "").split()),
-        untagged=int(values.get("bridge-access", values.get("bridge-pvid", 0))),
+        # ifupdown2 leaves the bridge itself in the kernel's VLAN 1, which no port is in.
+        untagged=int(values.get("bridge-access", values.get("bridge-pvid", int(is_vlan_aware)))),
         system_mac=values.get("bond-ad-actor-system", ""),
         flags=frozenset(flag for flag, is_set in flags.items() if is_set),
         ups=tuple(value for key, value in found if key == "post-up"),

@@ -98,7 +98,7 @@ def list_vlan_lines(interface: Interface) -> list[str]:
     itself = " self" if interface.kind == "bridge" else ""
     lines = [f"vlan add vid {vlan} dev {interface.name}{itself}" for vlan in interface.tagged]
     if interface.untagged:
-        lines.append(f"vlan add vid {interface.untagged} dev {interface.name} pvid untagged")
+        lines.append(f"vlan add vid {interface.untagged} dev {interface.name} pvid untagged{itself}")
     return lines
 
 
