@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import struct
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,6 +16,10 @@ from cluster_model.twin.probe import Ask
 
 PORT = 4790
 AGAIN_S = 0.5
+
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Networks are tried side by side, and a machine may be in two of them: it listens on one port."""
 
 
 def deliver(
@@ -32,6 +37,13 @@ def deliver(
     Returns:
         For each ask, machine to the address that it saw the datagram come from.
     """
+    with _ONE_AT_A_TIME:
+        return _deliver(nodes, asks, holders, within_s, is_wanted)
+
+
+def _deliver(
+    nodes: dict[str, Node], asks: Sequence[Ask], holders: dict[str, set[str]], within_s: float, is_wanted: bool
+) -> list[dict[str, str]]:
     listening: dict[int, tuple[str, socket.socket]] = {}
     received: list[dict[str, str]] = [{} for _ in asks]
     senders: dict[tuple[str, str], socket.socket] = {}
