@@ -34,6 +34,7 @@ FAILED = 3
 @click.option("--per-rack", type=click.IntRange(1), default=4, show_default=True, help="Nodes of a rack that switch on at once.")
 @click.option("--pause", type=click.FloatRange(0), default=2, show_default=True, help="Seconds between these.")
 @click.option("--attempts", type=click.IntRange(1, 9), default=2, show_default=True, help="How often a silent node is begun.")
+@click.option("--bmc-timeout", type=click.FloatRange(1), default=180, show_default=True, help="Seconds until its BMC answers.")
 @click.option("--boot-timeout", type=click.FloatRange(1), default=900, show_default=True, help="Seconds until it asks to boot.")
 @click.option("--step-timeout", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds from report to report.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Stay until nodes answer a login.")
@@ -97,7 +98,7 @@ def _install(hosts: Sequence[Host], journal: Journal, form: Format, options: Map
             probe,
             options["batch"],
             Inrush(options["per_rack"], options["pause"]),
-            Deadlines(boot_s=options["boot_timeout"], report_s=options["step_timeout"]),
+            Deadlines(bmc_s=options["bmc_timeout"], boot_s=options["boot_timeout"], report_s=options["step_timeout"]),
             options["attempts"],
             options["wait"],
             frozenset(options["reinstall"]),

@@ -68,6 +68,8 @@ class Node:
             self.step = self.reason = self.token = ""
         elif kind == "withdrawn":
             self.offered, self.token = False, ""
+        elif kind == "bmc":
+            self.reason = str(event.get("reason", ""))
         elif kind == "token":
             self.token, self.token_at = str(event.get("sha256", "")), float(event.get("made", 0.0))
         state = event.get("state")
@@ -100,7 +102,7 @@ class Journal:
 
         Args:
             node: the server; empty for what is about none.
-            event: one word: begun, power, booted, token, report, withdrawn, reachable, failed, stranger, refused, served …
+            event: one word: begun, bmc, power, booted, token, report, withdrawn, reachable, failed, stranger, refused, served …
             more: `state`, `reason`, `step`, `message` and whatever tells more; nothing secret.
         """
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -2,7 +2,8 @@
 
 A node goes planned, discovered (its BMC answers), powered (told to boot from the network, and on), booted (it asked the boot
 server), installing, installed (its installer said so), reachable (it answers a login with the host key that it reported). Each
-step has a deadline; a node that misses one is started again once, then it is failed, with what is known of the reason.
+step has a deadline; a node that misses one is started again once, then it is failed, with what is known of the reason. A BMC that
+does not answer is asked until its own deadline, and starts nothing: that is no attempt, and leads to no other.
 """
 
 from __future__ import annotations
@@ -29,11 +30,15 @@ POLL_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Seconds that a node has for each step: to switch on, to ask the boot server, from one report to the next, to answer.
+    """Seconds that a node has for each step.
+
+    In their order: its BMC answers (one whose rack had no power takes minutes), it switches on, it asks the boot server, it
+    reports again, it answers a login.
 
     A node that is silent for `look_s` seconds is looked at through its BMC: one that lost power need not be waited for.
     """
 
+    bmc_s: float = 180
     power_s: float = 120
     look_s: float = 60
     boot_s: float = 900
@@ -206,7 +211,11 @@ class Installation:
             under_way = attempt == 0 and node.offered and node.state in {"powered", "booted", "installing"}
             if not under_way:
                 self.journal.write(host.name, "begun", state="planned", reinstall=host.name in self.reinstall)
-                reason = self._start(host, again=attempt > 0)
+                try:
+                    reason = self._start(host, again=attempt > 0)
+                except BmcError as error:
+                    reason = f"its BMC at {host.door.target.address}: {error}"
+                    break
                 if reason:
                     continue
             if not self.wait:
@@ -223,29 +232,37 @@ class Installation:
         self._fail(host, reason)
 
     def _start(self, host: Host, *, again: bool) -> str:
-        """Boot a machine from the network; return why not."""
-        bmc: Bmc | None = None
+        """Boot a machine from the network; return why it is not on. BmcError where its BMC does not take the order."""
+        bmc = self._reach(host)
         try:
-            bmc = host.door.open()
-            found = bmc
             self._tell(host, "power", "discovered", language=bmc.language, power=bmc.read_power())
 
             def switch() -> None:
-                target = host.door.target
-                found.boot_once("http" if host.http and found.language == "redfish" else "pxe", uefi=target.uefi)
-                found.switch("cycle" if again and found.read_power() == "on" else "reset" if found.read_power() == "on" else "on")
+                bmc.boot_once("http" if host.http and bmc.language == "redfish" else "pxe", uefi=host.door.target.uefi)
+                bmc.switch("cycle" if again and bmc.read_power() == "on" else "reset" if bmc.read_power() == "on" else "on")
 
             self.inrush.run(host.door.target.rack, switch)
             if not wait_power(bmc, "on", self.deadlines.power_s, self.poll_s):
                 return f"its BMC took the order, and after {self.deadlines.power_s:g} s it is not on"
             self._tell(host, "power", "powered")
-        except BmcError as error:
-            self.journal.write(host.name, "bmc", reason=str(error), cause=error.cause)
-            return f"its BMC at {host.door.target.address}: {error}"
         finally:
-            if bmc is not None:
-                bmc.close()
+            bmc.close()
         return ""
+
+    def _reach(self, host: Host) -> Bmc:
+        """Return a host's BMC, logged in to; where nobody answers, it is asked again until its deadline."""
+        end, told = time.monotonic() + self.deadlines.bmc_s, ""
+        while True:
+            try:
+                return host.door.open()
+            except BmcError as error:
+                if str(error) != told:
+                    told = str(error)
+                    self.journal.write(host.name, "bmc", reason=told, cause=error.cause)
+                    self.progress(self.journal.node(host.name))
+                if error.cause not in {"silent", "busy", "refused"} or time.monotonic() + self.poll_s > end:
+                    raise
+            time.sleep(self.poll_s)
 
     def _await_installed(self, host: Host) -> str:
         """Wait until the installer says that it is done; return why not."""

@@ -203,6 +203,37 @@ def test_one_that_fails_holds_nobody_up(journal):
     assert reasons(nodes) == {"a": ("failed", "its BMC at 192.0.2.1: wrong user or password"), "b": ("reachable", "")}
 
 
+class DoubleLateMachine(DoubleMachine):
+    """Its BMC does not answer the first times."""
+
+    late = 3
+
+    def open(self):
+        super().open()
+        if self.opened <= self.late:
+            raise BmcError("refused", "nobody listens")
+        return self
+
+
+def test_a_bmc_that_answers_late_costs_no_attempt(journal):
+    nodes = make(journal, DoubleLateMachine(journal, "a"), attempts=1).run()
+    assert (nodes["a"].state, nodes["a"].attempt, nodes["a"].reason) == ("reachable", 1, "")
+    assert [event["reason"] for event in journal.events("a") if event["event"] == "bmc"] == ["nobody listens"]
+
+
+def test_a_bmc_that_never_answers_is_asked_until_its_deadline_and_leads_to_no_second_attempt(journal):
+    machine = DoubleMachine(journal, "a", error=BmcError("refused", "nobody listens"))
+    nodes = make(journal, machine, deadlines=replace(PATIENT, bmc_s=0.2)).run()
+    assert reasons(nodes) == {"a": ("failed", "its BMC at 192.0.2.1: nobody listens")}
+    assert machine.opened > 1 and nodes["a"].attempt == 1
+
+
+def test_a_wrong_password_is_tried_once(journal):
+    machine = DoubleMachine(journal, "a", error=BmcError("login", "wrong user or password"))
+    make(journal, machine).run()
+    assert machine.opened == 1
+
+
 def test_a_host_without_a_mac_is_failed_without_touching_it(journal):
     machine = DoubleMachine(journal, "a")
     work = make(journal, machine)
