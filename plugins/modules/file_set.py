@@ -2,18 +2,19 @@
 # Copyright: gpuyard maintainers
 # GNU General Public License v3.0 or later (see https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write a set of small text files in one call. Standard library and Ansible only."""
+"""Write a set of small text files, and run the units that they configure, in one call. Standard library and Ansible only."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: file_set
-short_description: Writes a set of small text files in one call
+short_description: Writes a set of small text files, and runs the units that they configure, in one call
 description:
   - Writes files with the contents given, removes what a pattern finds beyond them, and says which paths changed.
   - C(ansible.builtin.template) and C(ansible.builtin.copy) need two calls on the host for each file, changed or not. This needs
-    one for all of them.
-  - Each file is replaced in one stroke. Check mode and C(--diff) tell what a run would do.
+    one for all of them, and for the units of systemd that read them.
+  - Each file is replaced in one stroke. systemd reads its files anew where one of them changed. Check mode and C(--diff) tell what
+    a run would do.
 author: gpuyard maintainers
 options:
   files:
@@ -49,10 +50,28 @@ options:
     type: list
     elements: str
     default: []
+  units:
+    description: Units of systemd, changed after the files, in this order, and only where they differ.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name with its type, such as C(chrony.service).
+        type: str
+        required: true
+      enabled:
+        description: Whether it starts at boot.
+        type: bool
+      state:
+        description: Whether it runs now.
+        type: str
+        choices: [started, stopped]
 attributes:
   check_mode:
     support: full
-    description: Says what it would change, and changes nothing.
+    description:
+      - Says what it would change, and changes nothing. A unit that is not there yet would change where it is to run or be enabled.
   diff_mode:
     support: full
     description: Shows each file before and after.
@@ -70,6 +89,13 @@ EXAMPLES = r"""
           [Manager]
           DefaultLimitMEMLOCK=infinity
     purge: [/etc/security/limits.d/80-gpuyard-*.conf]
+
+- name: Run chrony with a configuration of our own
+  gpuyard.cluster.file_set:
+    files:
+      - {path: /etc/chrony/conf.d/gpuyard.conf, content: "makestep 1 3\n"}
+    units:
+      - {name: chrony.service, enabled: true, state: started}
 """
 
 RETURN = r"""
@@ -77,6 +103,14 @@ paths:
   description: The paths written or removed.
   type: list
   returned: always
+units:
+  description: The names of the units that were changed, or in check mode would be.
+  type: list
+  returned: always
+failed_unit:
+  description: The unit that could not be changed; the files were written.
+  type: str
+  returned: where one failed
 """
 
 from ansible.module_utils.basic import AnsibleModule  # noqa: E402
@@ -85,6 +119,14 @@ from ansible_collections.gpuyard.cluster.plugins.module_utils.file_set import ( 
     plan_changes,
     show_changes,
     write_changes,
+)
+from ansible_collections.gpuyard.cluster.plugins.module_utils.units import (  # noqa: E402
+    UnitError,
+    change_units,
+    must_reload,
+    plan_units,
+    read_units,
+    reload,
 )
 
 FILES = {
@@ -96,6 +138,11 @@ FILES = {
     "group": {"type": "str", "default": "root"},
 }
 EITHER = {"required_one_of": [("content", "link")], "mutually_exclusive": [("content", "link")]}
+UNITS = {
+    "name": {"type": "str", "required": True},
+    "enabled": {"type": "bool"},
+    "state": {"type": "str", "choices": ["started", "stopped"]},
+}
 
 
 def main() -> None:
@@ -104,6 +151,7 @@ def main() -> None:
         argument_spec={
             "files": {"type": "list", "elements": "dict", "required": True, "options": FILES, **EITHER},
             "purge": {"type": "list", "elements": "str", "default": []},
+            "units": {"type": "list", "elements": "dict", "default": [], "options": UNITS},
         },
         supports_check_mode=True,
     )
@@ -113,7 +161,31 @@ def main() -> None:
             write_changes(changes)
     except (FileSetError, OSError) as error:
         module.fail_json(msg=f"files cannot be written: {error}")
-    module.exit_json(changed=bool(changes), paths=[change.path for change in changes], diff=show_changes(changes))
+    paths = [change.path for change in changes]
+    result = {"changed": bool(changes), "paths": paths, "units": [], "diff": show_changes(changes)}
+    try:
+        units = bring_up(module.params["units"], paths, module.check_mode)
+    except UnitError as error:
+        module.fail_json(msg=str(error), failed_unit=error.unit, **result)
+    result["units"] = [unit.name for unit in units]
+    result["diff"] += [
+        {"before_header": unit.name, "after_header": unit.name, "before": unit.before + "\n", "after": unit.after + "\n"}
+        for unit in units
+    ]
+    module.exit_json(**(result | {"changed": bool(changes or units)}))
+
+
+def bring_up(wanted: list[dict], paths: list[str], check_mode: bool) -> list:
+    """Return what was changed of units, or would be, after files changed."""
+    names = [each["name"] for each in wanted]
+    found = read_units(names)
+    if not check_mode and must_reload(paths, found):
+        reload()
+        found = read_units(names)
+    changes = plan_units(wanted, found)
+    if not check_mode:
+        change_units(changes)
+    return changes
 
 
 if __name__ == "__main__":

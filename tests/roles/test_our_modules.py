@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +98,71 @@ def test_a_link_in_the_way_becomes_a_file(tmp_path, utils):
 def test_what_cannot_be_written_is_said(files, word, utils):
     with pytest.raises(utils[0].FileSetError, match=word):
         utils[0].plan_changes(files, [])
+
+
+# --- Units
+
+
+@pytest.fixture
+def units():
+    from ansible_collections.gpuyard.cluster.plugins.module_utils import units
+
+    return units
+
+
+def unit(load="loaded", active="inactive", file="disabled", reload="no"):
+    return {"LoadState": load, "ActiveState": active, "UnitFileState": file, "NeedDaemonReload": reload}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "now", "verbs"),
+    [
+        ({"enabled": True, "state": "started"}, unit(), ["enable", "start"]),
+        ({"enabled": True, "state": "started"}, unit(active="active", file="enabled"), []),
+        ({"enabled": True, "state": "started"}, unit(active="activating", file="static"), []),
+        ({"enabled": True}, unit(file="enabled-runtime"), ["enable"]),
+        ({"enabled": True, "state": "started"}, unit(load="not-found", file=""), ["enable", "start"]),
+        ({"enabled": False, "state": "stopped"}, unit(active="active", file="enabled"), ["disable", "stop"]),
+        ({"enabled": False, "state": "stopped"}, unit(load="not-found", file=""), []),
+        ({"enabled": False, "state": "stopped"}, unit(active="failed", file="masked"), []),
+        ({"state": "started"}, unit(active="failed", file="enabled"), ["start"]),
+        ({}, unit(), []),
+    ],
+)
+def test_only_what_differs_of_a_unit_is_done(wanted, now, verbs, units):
+    changes = units.plan_units([{"name": "a.service", **wanted}], {"a.service": now})
+    assert [verb for change in changes for verb in change.verbs] == verbs
+
+
+def test_systemd_reads_its_files_anew_where_one_of_them_changed_or_it_says_so(units):
+    assert units.must_reload(["/etc/systemd/system/a.service.d/b.conf"], {})
+    assert units.must_reload([], {"a.service": unit(reload="yes")})
+    assert not units.must_reload(["/etc/nccl.conf"], {"a.service": unit()})
+
+
+DOUBLE_SYSTEMCTL = """\
+#!/bin/sh
+echo "$@" >>"$0.told"
+case $1 in
+show) printf 'LoadState=loaded\\nActiveState=active\\nUnitFileState=enabled\\n\\nLoadState=not-found\\nActiveState=inactive\\n' ;;
+start) echo "Unit b.service not found." >&2; exit 5 ;;
+esac
+"""
+
+
+def test_all_units_are_read_in_one_call_and_a_failure_says_what_systemctl_said(tmp_path, monkeypatch, units):
+    double = tmp_path / "systemctl"
+    double.write_text(DOUBLE_SYSTEMCTL)
+    double.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = units.read_units(["a.service", "b.service"])
+    assert {name: each["ActiveState"] for name, each in found.items()} == {"a.service": "active", "b.service": "inactive"}
+    wanted = [{"name": name, "enabled": None, "state": "started"} for name in found]
+    with pytest.raises(units.UnitError, match=r"systemctl start b\.service: Unit b\.service not found\.; fix: ") as failure:
+        units.change_units(units.plan_units(wanted, found))
+    assert failure.value.unit == "b.service"
+    told = Path(f"{double}.told").read_text().splitlines()
+    assert [line.split()[0] for line in told] == ["show", "start"]
 
 
 # --- NICs
