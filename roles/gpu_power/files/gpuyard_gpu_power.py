@@ -272,4 +272,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    os.umask(0o022)  # whoever runs it: others keep their state in the same folder, and node_exporter reads the textfile
     sys.exit(main(sys.argv[1:]))

@@ -117,6 +117,18 @@ def test_a_lost_feed_caps_until_it_is_back(program):
     assert limits() == [700.0] * 4
 
 
+def test_the_folder_of_what_was_told_is_for_all_whatever_the_umask(program, tmp_path):
+    text = PROGRAM.read_text()
+    for name in ("POLICY", "STATE"):
+        text = text.replace(f'{name} = Path("', f'{name} = Path("{tmp_path}')
+    (tmp_path / "etc/gpuyard").mkdir(parents=True)
+    (tmp_path / "etc/gpuyard/gpu-power.json").write_text(json.dumps(POLICY))
+    told = subprocess.run([sys.executable, "-", "feed", "lost"], input=text, text=True, umask=0o077, check=False)
+    assert told.returncode == 0
+    assert (tmp_path / "var/lib/gpuyard/gpu-power-feed-lost").exists()
+    assert (tmp_path / "var/lib/gpuyard").stat().st_mode & 0o777 == 0o755
+
+
 def test_what_a_lost_feed_does_is_policy(program):
     assert run(program, "feed", "lost", on_feed_loss="shed") == 0
     assert limits() == [700.0] * 4
