@@ -1,9 +1,12 @@
-# Print, as JSON, what one look at the host tells. Arguments: packages to look for.
+# Print, as JSON, what one look at the host tells, or refuse a system that the role does not know. Arguments: packages to look for.
 . /etc/os-release
 case " $ID ${ID_LIKE:-} " in
   *" debian "*) family=debian ;;
   *" rhel "* | *" fedora "*) family=redhat ;;
-  *) family=$ID ;;
+  *)
+    echo "$(uname -n) runs $ID; expected Debian, Ubuntu or Rocky; fix: install one of these" >&2
+    exit 1
+    ;;
 esac
 list() { sed 's/["\\]//g; s/.*/"&"/' | paste -sd, -; }
 if [ "$family" = debian ]; then
