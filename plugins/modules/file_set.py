@@ -71,7 +71,7 @@ attributes:
   check_mode:
     support: full
     description:
-      - Says what it would change, and changes nothing. A unit that is not there yet would change where it is to run or be enabled.
+      - Says what it would change, and changes nothing. A unit that is not there yet changes where it is to run or be enabled.
   diff_mode:
     support: full
     description: Shows each file before and after.

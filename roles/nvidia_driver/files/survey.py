@@ -2,7 +2,8 @@
 
 Reads only; a tool that is missing is an empty answer. Keys: os_family, distribution, kernel, kernels, gpus [{bus, device}],
 nvswitches, bridges, nouveau, loaded, secure_boot, key_enrolled, packages {name: version}, holds, dkms [{module, version, kernel,
-state}], runfile, smi {rc, lines, text}, processes [{pid, name}], fabric [{bus, state, status}].
+state}], runfile, smi {rc, lines, text}, processes [{pid, name}], fabric [{bus, state, status}],
+fabric_manager (active, inactive, failed and so on; empty without systemd).
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def read_smi(loaded: str) -> tuple[dict, list[dict], list[dict]]:
     apps = run("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")[1] if lines else ""
     processes = [{"pid": int(pid), "name": name} for pid, name in re.findall(r"^(\d+), (.*)$", apps, re.MULTILINE)]
     about = run("nvidia-smi", "-q")[1] if lines else ""
-    fabric = re.findall(r"^GPU (\S+)$(?:.*?)^    Fabric\n\s+State\s+: (.*)\n\s+Status\s+: (.*)$", about, re.MULTILINE | re.DOTALL)
+    fabric = re.findall(r"(?s)\nGPU (\S+)\n.*?\n    Fabric\n\s+State\s+: ([^\n]+)\n\s+Status\s+: ([^\n]+)", about)
     rest = "\n".join(row for row in text.splitlines() if row.count(", ") != len(names) - 1)
     return {"rc": code, "lines": lines, "text": rest}, processes, [{"bus": b, "state": s, "status": t} for b, s, t in fabric]
 
@@ -159,6 +160,7 @@ def main() -> None:
         "smi": smi,
         "processes": processes,
         "fabric": fabric,
+        "fabric_manager": run("systemctl", "is-active", "nvidia-fabricmanager")[1].strip(),
     }
     sys.stdout.write(json.dumps(answer))
 
