@@ -39,7 +39,7 @@ def read_units(names: list[str]) -> dict[str, dict[str, str]]:
         return {}
     said = _systemctl("show", "--property=" + ",".join(PROPERTIES), "--", *names)
     blocks = [dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in said.strip().split("\n\n")]
-    return dict(zip(names, blocks))
+    return dict(zip(names, blocks))  # noqa: B905, since Python 3.9 has no strict
 
 
 def plan_units(wanted: list[dict], found: dict[str, dict[str, str]]) -> list[UnitChange]:
@@ -95,5 +95,5 @@ def _systemctl(*words: str) -> str:
     except FileNotFoundError:
         raise UnitError("", "systemctl: not found; fix: this needs a host that systemd runs") from None
     if done.returncode:
-        raise UnitError("", f"systemctl {words[0]}: {done.stderr.strip() or f'exit {done.returncode}'}; fix: see that systemd runs")
+        raise UnitError("", f"systemctl {words[0]}: {done.stderr.strip() or done.returncode}; fix: see that systemd runs")
     return done.stdout

@@ -13,8 +13,8 @@ description:
   - Writes files with the contents given, removes what a pattern finds beyond them, and says which paths changed.
   - C(ansible.builtin.template) and C(ansible.builtin.copy) need two calls on the host for each file, changed or not. This needs
     one for all of them, and for the units of systemd that read them.
-  - Each file is replaced in one stroke. systemd reads its files anew where one of them changed. Check mode and C(--diff) tell what
-    a run would do.
+  - Each file is replaced in one stroke. systemd reads its files anew where one of them changed. Check mode and C(--diff) tell
+    what a run would do.
 author: gpuyard maintainers
 options:
   files:
