@@ -1,4 +1,4 @@
-"""The program of role container_toolkit: what it reads in containerd's files; its scenario runs it on containerd itself."""
+"""The program of role container_toolkit: what it reads of the host; its scenario runs it on containerd itself."""
 
 import importlib.util
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 SPEC = importlib.util.spec_from_file_location(
-    "container_toolkit_containerd", Path(__file__).parents[3] / "roles/container_toolkit/files/containerd.py"
+    "container_toolkit_program", Path(__file__).parents[3] / "roles/container_toolkit/files/toolkit.py"
 )
 program = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(program)
@@ -80,3 +80,17 @@ def test_other_imports_stay_while_the_drop_in_file_is_made(tmp_path, monkeypatch
     monkeypatch.setenv("PATH", str(containerd.parent), prepend=":")
     text = program.dump_without(tmp_path).read_text()
     assert text == f'version = 2\nimports = ["{tmp_path}/conf.d/50-mirror.toml"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "family"),
+    [
+        ('PRETTY_NAME="Debian GNU/Linux 12"\nID=debian\n', "debian"),
+        ("ID=ubuntu\nID_LIKE=debian\n", "debian"),
+        ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "redhat"),
+        ("ID=fedora\n", "redhat"),
+        ('ID="opensuse-leap"\nID_LIKE="suse opensuse"\n', "opensuse-leap"),
+    ],
+)
+def test_family_is_read(text, family):
+    assert program.read_family(text) == family

@@ -1,0 +1,175 @@
+"""Look at packages, containerd and podman, or put NVIDIA's drop-in file for containerd in place. Prints JSON.
+
+Arguments: `look` or `set`, nvidia-ctk's own options, and names of packages. `set` puts the drop-in file in place where it
+differs, then looks. `containerd config dump` is what containerd makes of all its files; nvidia-ctk is run on a dump made without
+the drop-in file. containerd before 2.0 merges files by plugin, not by key (github.com/containerd/containerd/issues/5837): the
+drop-in file has to repeat the CRI plugin's whole part, runc's entry too, which Debian's config.toml leaves to the defaults; and
+it is out of date as soon as another file changes. Python 3.9 suffices.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CONFIG = Path("/etc/containerd/config.toml")
+DROP_IN = Path("/etc/containerd/conf.d/99-nvidia.toml")
+IMPORTS = re.compile(r"^imports\s*=\s*\[([^\]]*)\]", re.MULTILINE)
+DUE = Path("/run/gpuyard/container_toolkit/restart-containerd")
+PODMAN = Path("/usr/bin/podman")
+HOOKS = ("/etc/containers/oci/hooks.d/oci-nvidia-hook.json", "/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json")
+FAMILIES = {"debian": "debian", "rhel": "redhat", "fedora": "redhat"}
+KUBERNETES = ("/etc/kubernetes/kubelet.conf", "/etc/kubernetes/admin.conf", "/var/lib/kubelet/config.yaml", "/etc/rancher")
+
+
+def read_dump(text: str) -> dict[str, str]:
+    """Return `section.key` → value of TOML as containerd itself prints it: one key a line, each section with its full name."""
+    section, found = "", {}
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            section = line.strip("[]") + "."
+        elif " = " in line:
+            key, _, value = line.partition(" = ")
+            found[section + key] = value.strip("\"'")
+    return found
+
+
+def read_imports(text: str) -> list[str]:
+    """Return the patterns that config.toml imports."""
+    line = IMPORTS.search(text)
+    return re.findall(r"[\"']([^\"']+)[\"']", line[1]) if line else []
+
+
+def find(values: dict[str, str], tail: str) -> str:
+    """Return the value of the CRI plugin's key that ends so; the plugin has two names, by containerd's version."""
+    return next((value for key, value in values.items() if "cri" in key and key.endswith(tail)), "")
+
+
+def read_family(text: str) -> str:
+    """Return debian or redhat, or the ID itself, of the text of /etc/os-release."""
+    found = dict(re.findall(r"^(ID|ID_LIKE)=[\"']?([^\"'\n]*)", text, re.MULTILINE))
+    words = [found.get("ID", ""), *found.get("ID_LIKE", "").split()]
+    return next((FAMILIES[word] for word in words if word in FAMILIES), words[0])
+
+
+def list_packages(names: list[str]) -> list[list[str]]:
+    """Return [name, version, state] of what dpkg knows of these packages; state is hi where one is installed and held."""
+    if not names or not shutil.which("dpkg-query"):
+        return []
+    form = "${Package} ${Version} ${db:Status-Abbrev}\n"
+    done = subprocess.run(["dpkg-query", "-W", "-f", form, *names], capture_output=True, text=True, check=False)
+    return [row for row in map(str.split, done.stdout.splitlines()) if len(row) == 3]
+
+
+def look_at_containerd(*, differs: bool) -> dict[str, object]:
+    """Return what containerd does now; `differs` says whether the drop-in file is not what it should be."""
+    present = shutil.which("containerd") is not None
+    values = read_dump(run("containerd", "config", "dump")) if present else {}
+    unit = run("systemctl", "show", "--property=ActiveState,UnitFileState", "containerd.service") if present else ""
+    default = find(values, ".containerd.default_runtime_name")
+    imports = list_imports()
+    return {
+        "present": present,
+        "toolkit": shutil.which("nvidia-ctk") is not None,
+        "kubernetes": any(Path(path).exists() for path in KUBERNETES),
+        "imports": imports,
+        "imported": is_imported(imports),
+        "differs": differs,
+        "due": DUE.exists(),  # a restart
+        "runs": set(unit.split()) == {"ActiveState=active", "UnitFileState=enabled"},
+        "runtime": find(values, ".runtimes.nvidia.options.BinaryName"),
+        "default": default,
+        "starts": find(values, f".runtimes.{default}.runtime_type") != "",  # without its default runtime the CRI plugin does not
+        "cdi": {"true": True, "false": False}.get(find(values, ".enable_cdi")),  # None: containerd before 1.7 has none
+    }
+
+
+def run(*words: str) -> str:
+    """Return what a command prints, whatever its exit."""
+    return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False).stdout
+
+
+def list_imports() -> list[str]:
+    """Return the patterns that config.toml imports, where there is such a file."""
+    return read_imports(CONFIG.read_text("utf-8")) if CONFIG.exists() else []
+
+
+def is_imported(imports: list[str]) -> bool:
+    """Return whether the drop-in file is read."""
+    return any(fnmatch.fnmatch(str(DROP_IN), pattern) for pattern in imports)
+
+
+def dump_without(folder: Path) -> Path:
+    """Return a file with what containerd would do without the drop-in file: every other import stays."""
+    text = CONFIG.read_text("utf-8")
+    others = sorted(name for pattern in read_imports(text) for name in glob.glob(pattern) if name != str(DROP_IN))  # noqa: PTH207
+    bare, dump = folder / "bare.toml", folder / "config.toml"
+    bare.write_text(IMPORTS.sub(f"imports = {json.dumps(others)}", text), "utf-8")
+    command = ["containerd", "--config", str(bare), "config", "dump"]
+    dump.write_bytes(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    return dump
+
+
+def make(options: list[str]) -> bytes:
+    """Return the drop-in file that nvidia-ctk makes of the other files."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        made = folder / "conf.d" / DROP_IN.name
+        files = [f"--config={dump_without(folder)}", f"--drop-in-config={made}"]
+        subprocess.run(["nvidia-ctk", "runtime", "configure", "--runtime=containerd", *files, *options], check=True, stdout=2)
+        return made.read_bytes()
+
+
+def is_out_of_date(wanted: bytes) -> bool:
+    """Return whether the drop-in file is not what it should be."""
+    return not DROP_IN.exists() or DROP_IN.read_bytes() != wanted
+
+
+def would_differ(options: list[str]) -> bool:
+    """Return whether `set` has something to do; what cannot be told, it has to find out."""
+    if not (shutil.which("containerd") and shutil.which("nvidia-ctk") and is_imported(list_imports())):
+        return True
+    try:
+        return is_out_of_date(make(options))
+    except subprocess.CalledProcessError:
+        return True
+
+
+def put(options: list[str]) -> bool:
+    """Put the drop-in file in place, and return whether it differed."""
+    wanted = make(options)
+    if not is_out_of_date(wanted):
+        return False
+    DROP_IN.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    new = DROP_IN.with_suffix(".new")
+    new.write_bytes(wanted)
+    new.chmod(0o644)
+    new.replace(DROP_IN)
+    return True
+
+
+def main(verb: str, *rest: str) -> None:
+    """Print what there is, after `set` did its part."""
+    options = [word for word in rest if word.startswith("--")]
+    try:
+        differs = put(options) if verb == "set" else would_differ(options)
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{' '.join(error.cmd)}: exit {error.returncode}; fix: see what it says above, and {CONFIG}")
+    answer = {
+        "family": read_family(Path("/etc/os-release").read_text("utf-8")),
+        "packages": list_packages([word for word in rest if word not in options]),
+        "containerd": look_at_containerd(differs=differs),
+        "podman": {"present": PODMAN.exists(), "hooks": [path for path in HOOKS if Path(path).exists()]},
+    }
+    sys.stdout.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
