@@ -22,7 +22,7 @@ from pathlib import Path
 CONFIG = Path("/etc/containerd/config.toml")
 DROP_IN = Path("/etc/containerd/conf.d/99-nvidia.toml")
 IMPORTS = re.compile(r"^imports\s*=\s*\[([^\]]*)\]", re.MULTILINE)
-DUE = Path("/run/gpuyard/container_toolkit/restart-containerd")
+DUE = Path("/run/gpuyard/container_toolkit")
 PODMAN = Path("/usr/bin/podman")
 HOOKS = ("/etc/containers/oci/hooks.d/oci-nvidia-hook.json", "/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json")
 FAMILIES = {"debian": "debian", "rhel": "redhat", "fedora": "redhat"}
@@ -82,7 +82,6 @@ def look_at_containerd(*, differs: bool) -> dict[str, object]:
         "imports": imports,
         "imported": is_imported(imports),
         "differs": differs,
-        "due": DUE.exists(),  # a restart
         "runs": set(unit.split()) == {"ActiveState=active", "UnitFileState=enabled"},
         "runtime": find(values, ".runtimes.nvidia.options.BinaryName"),
         "default": default,
@@ -164,6 +163,7 @@ def main(verb: str, *rest: str) -> None:
         sys.exit(f"{' '.join(error.cmd)}: exit {error.returncode}; fix: see what it says above, and {CONFIG}")
     answer = {
         "family": read_family(Path("/etc/os-release").read_text("utf-8")),
+        "due": sorted(file.name for file in DUE.glob("*")),  # what a run before this one did not come to
         "packages": list_packages([word for word in rest if word not in options]),
         "containerd": look_at_containerd(differs=differs),
         "podman": {"present": PODMAN.exists(), "hooks": [path for path in HOOKS if Path(path).exists()]},
