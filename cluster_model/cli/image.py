@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cluster_model.cli.common import cluster_argument, open_cluster
-from cluster_model.cli.tree import find_tree
+from cluster_model.cli.tree import read_boot_index
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -44,7 +44,7 @@ def command(
     from cluster_model.deploy.image import KERNELS, BuildError, Recipe, build_image
 
     opened = open_cluster(cluster)
-    index = json.loads((find_tree(opened, tree) / "boot/boot.json").read_bytes())
+    index = read_boot_index(opened, tree)
     wanted = {name: image for name, image in index["images"].items() if image["method"] == "image"}
     unknown = set(only) - wanted.keys()
     if unknown:

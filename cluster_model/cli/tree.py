@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,7 +15,7 @@ from cluster_model.cli.common import Opened
 def find_tree(opened: Opened, folder: Path | None) -> Path:
     """Return the rendered tree of a cluster; a usage error where it is missing or was rendered from another intent."""
     tree = folder if folder is not None else Path("build") / opened.plan.name
-    again = f"gpuyard render {opened.loaded.folder}{f' -o {folder}' if folder is not None else ''}"
+    again = _say_again(opened, folder)
     try:
         digest = json.loads((tree / "manifest.json").read_bytes())["digest"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -24,6 +25,19 @@ def find_tree(opened: Opened, folder: Path | None) -> Path:
     if not (tree / "boot/boot.json").is_file():
         raise click.UsageError(f"{tree} has no boot/boot.json: {again}")
     return tree
+
+
+def read_boot_index(opened: Opened, folder: Path | None) -> dict[str, Any]:
+    """Return boot/boot.json of the rendered tree; a usage error as find_tree has, and where it cannot be read."""
+    file = find_tree(opened, folder) / "boot/boot.json"
+    try:
+        return dict(json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise click.UsageError(f"{file} cannot be read ({error}): {_say_again(opened, folder)}") from None
+
+
+def _say_again(opened: Opened, folder: Path | None) -> str:
+    return f"gpuyard render {opened.loaded.folder}{f' -o {folder}' if folder is not None else ''}"
 
 
 def find_state(opened: Opened, folder: Path | None) -> Path:

@@ -46,6 +46,8 @@ _DROPPED = (
     "usr/bin/ssh*", "usr/lib/x86_64-linux-gnu/libicu*", "usr/sbin/xfs_scrub",
 )  # fmt: skip
 """What the RAM disk leaves out."""
+_KEYRING = "; fix: install the keyring that has its keys, such as the package ubuntu-keyring, or name a file with --keyring"
+"""Where packages are not signed by anyone whom this machine knows."""
 
 
 class BuildError(Exception):
@@ -92,9 +94,9 @@ def build_image(recipe: Recipe, images: Path, deploy: Path, tell: Callable[[str]
     Returns:
         The image's image.json.
     """
-    for program, package in (("mmdebstrap", "mmdebstrap"), ("zstd", "zstd"), ("cpio", "cpio")):
-        if shutil.which(program) is None:
-            raise BuildError(f"{program} is missing (package {package})")
+    missing = [program for program in ("mmdebstrap", "zstd", "cpio") if shutil.which(program) is None]
+    if missing:
+        raise BuildError(f"no {', no '.join(missing)} here; fix: apt install {' '.join(missing)}")
     images.mkdir(parents=True, exist_ok=True)
     deploy.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".gpuyard-image-", dir=images) as folder:
@@ -232,7 +234,8 @@ def _run(command: Sequence[str]) -> str:
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         errors = [line for line in lines if line.startswith("E:")] or lines[-1:] or [f"exit code {done.returncode}"]
-        raise BuildError(f"{Path(command[0]).name} failed: {errors[-1]}")
+        # The first says why; what follows says that therefore apt, and therefore mmdebstrap, failed too.
+        raise BuildError(f"{Path(command[0]).name} failed: {errors[0]}{_KEYRING if 'NO_PUBKEY' in done.stderr else ''}")
     return done.stdout
 
 

@@ -44,10 +44,38 @@ def test_an_image_that_nobody_asks_for(build):
     assert "no such image: debian-sid; there is ubuntu-noble" in done.output
 
 
-def test_what_is_missing_is_named_with_its_package(build, programs):
+def test_what_is_missing_is_named_at_once(build, programs):
+    lay(programs, "cpio", "exit 0")
     done = build()
     assert done.exit_code == 1
-    assert "ubuntu-noble: mmdebstrap is missing (package mmdebstrap)" in done.output
+    assert "ubuntu-noble: no mmdebstrap, no zstd here; fix: apt install mmdebstrap zstd" in done.output
+
+
+def test_packages_whose_signature_nobody_knows(build, programs):
+    for name in ("zstd", "cpio"):
+        lay(programs, name, "exit 0")
+    said = (
+        "NO_PUBKEY 871920D1991BC93C",
+        "E: The repository is not signed.",
+        "E: apt-get update failed",
+        "E: mmdebstrap failed to run",
+    )
+    lay(programs, "mmdebstrap", "\n".join(f'echo "{line}" >&2' for line in said) + "\nexit 25")
+    done = build()
+    assert done.exit_code == 1
+    assert "mmdebstrap failed: E: The repository is not signed.; fix: install the keyring that has its keys" in done.output
+
+
+def test_a_tree_that_was_cut_off(build, tree):
+    whole = (tree / "boot/boot.json").read_bytes()
+    (tree / "boot/boot.json").write_bytes(whole[:100])
+    try:
+        done = build()
+    finally:
+        (tree / "boot/boot.json").write_bytes(whole)
+    assert done.exit_code == 2
+    assert f"{tree}/boot/boot.json cannot be read" in done.output
+    assert f"gpuyard render inventory/lab -o {tree}" in done.output
 
 
 def test_a_build_that_fails_leaves_the_former_image(build, programs, tmp_path):
