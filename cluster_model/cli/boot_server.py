@@ -57,7 +57,11 @@ def command(
     except NotReadyError as error:
         raise click.UsageError(str(error)) from None
     journal = Journal(find_state(opened, state))
-    server = BootServer(address, port, BootDesk(files, journal))
+    try:
+        server = BootServer(address, port, BootDesk(files, journal))
+    except OSError as error:
+        way = "it runs on the machine that has this address and no other web server; --listen names another address"
+        raise click.ClickException(f"cannot listen on {address}:{port}: {error.strerror}; {way}") from None
 
     def stop(*_: int | FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -15,7 +15,7 @@ import click
 from cluster_model.cli.common import USAGE, Opened, cluster_argument, open_cluster
 from cluster_model.cli.console import print_table, shorten_names
 from cluster_model.cli.findings import Format
-from cluster_model.cli.tree import find_state, find_tree
+from cluster_model.cli.tree import find_state, read_boot_index
 
 if TYPE_CHECKING:
     from cluster_model.deploy.journal import Journal, Node
@@ -65,9 +65,12 @@ def command(cluster: Path, limits: tuple[str, ...], history: str | None, form: F
     opened = open_cluster(cluster, form)
     journal = Journal(find_state(opened, options["state"]))
     if history:
-        _print_history(journal, history, form)
+        _print_history(journal, history, [server.name for server in opened.plan.servers], form)
         return
-    index = json.loads((find_tree(opened, options["tree"]) / "boot/boot.json").read_bytes())
+    index = read_boot_index(opened, options["tree"])
+    if not index["hosts"]:
+        intent = opened.loaded.source.file
+        raise click.UsageError(f"{opened.plan.name} installs no server: say in {intent}, under provisioning, what is installed")
     if options["status"]:
         _print_nodes(journal.nodes(_choose(opened, limits, index)), form)
         return
@@ -77,7 +80,7 @@ def command(cluster: Path, limits: tuple[str, ...], history: str | None, form: F
     if unknown:
         raise click.BadParameter(f"not among what is to be installed: {', '.join(sorted(unknown))}", param_hint="--reinstall")
     if not options["apply"]:
-        _print_intent(hosts, nodes, left_out, options)
+        _print_intent(hosts, nodes, left_out, form, options)
         return
     nodes = _install(hosts, journal, form, options)
     _print_nodes(nodes, form)
@@ -138,11 +141,22 @@ def _list_hosts(
     return hosts, [door.target.name for door in doors if door.target.name not in names]
 
 
-def _print_intent(hosts: Sequence[Host], nodes: Mapping[str, Node], left_out: Sequence[str], options: Mapping[str, Any]) -> None:
+def _print_intent(
+    hosts: Sequence[Host], nodes: Mapping[str, Node], left_out: Sequence[str], form: Format, options: Mapping[str, Any]
+) -> None:
     """Say what would be done."""
     again = set(options["reinstall"])
     fresh = [host for host in hosts if host.name in again or not nodes[host.name].installed]
     nameless = [host.name for host in fresh if not host.mac]
+    if form == "json":
+        would = {
+            "install": [host.name for host in fresh],
+            "overwrite": sorted(again),
+            "without_mac": nameless,
+            "left_out": left_out,
+        }
+        click.echo(json.dumps({"would": would}, indent=2))
+        return
     names = shorten_names([host.name for host in fresh])
     click.echo(f"would install {len(fresh):,} of {len(hosts):,} nodes, {options['batch']} at a time: {names}")
     if again:
@@ -166,7 +180,7 @@ def _print_nodes(nodes: Mapping[str, Node], form: Format) -> None:
     click.echo(", ".join(f"{count:,} {state}" for state, count in counts.items()) + ".")
 
 
-def _print_history(journal: Journal, name: str, form: Format) -> None:
+def _print_history(journal: Journal, name: str, planned: Sequence[str], form: Format) -> None:
     found = False
     for event in journal.events(name):
         found = True
@@ -177,7 +191,10 @@ def _print_history(journal: Journal, name: str, form: Format) -> None:
             words = " ".join(f"{key}={value}" for key, value in more.items() if value not in ("", None, {}))
             click.echo(f"{event['at']}  {event.get('state', '') or '-':<10}  {event['event']:<9}  {words}".rstrip())
     if not found:
-        click.echo(f"the journal {journal.path} has nothing about {name}", err=True)
+        from cluster_model.checks.wording import suggest
+
+        why = "" if name in planned else f", and no server has that name; {suggest(name, planned)}".removesuffix("; ")
+        click.echo(f"the journal {journal.path} has nothing about {name}{why}", err=True)
         raise click.exceptions.Exit(USAGE)
 
 

@@ -1,0 +1,70 @@
+"""`gpuyard provision` and `gpuyard boot-server` as far as they go without machines."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from cluster_model.cli.main import cli
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tree") / "lab"
+    assert CliRunner().invoke(cli, ["render", "inventory/lab", "-o", str(folder)]).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def ask(tree, tmp_path):
+    def run(verb, *words):
+        places = ["--tree", str(tree), "--state", str(tmp_path / "state")]
+        environment = {"GPUYARD_SECRET_BMC_PASSWORD": "x"}
+        return CliRunner().invoke(cli, [verb, "inventory/lab", *places, *words], env=environment)
+
+    return run
+
+
+def test_what_would_be_done_as_data(ask):
+    done = ask("provision", "--limit", "control", "--limit", "gpu-001", "--reinstall", "gpu-001", "--format", "json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == {
+        "would": {
+            "install": ["gpu-001", "control-002", "control-003"],
+            "overwrite": ["gpu-001"],
+            "without_mac": [],
+            "left_out": ["control-001"],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("gpu-001", "has nothing about gpu-001\n"),
+        ("gpu-01", "has nothing about gpu-01, and no server has that name; did you mean gpu-001?\n"),
+        ("xyz", "has nothing about xyz, and no server has that name\n"),
+    ],
+)
+def test_the_history_of_a_node_that_has_none(ask, name, words):
+    done = ask("provision", "--history", name)
+    assert done.exit_code == 2
+    assert done.stderr.endswith(words)
+
+
+def test_an_intent_that_installs_nothing_says_so(tmp_path):
+    runner, intent = CliRunner(), str(tmp_path / "pod")
+    assert runner.invoke(cli, ["new", "pod", "--gpus", "64", "-o", str(tmp_path)]).exit_code == 0
+    assert runner.invoke(cli, ["render", intent, "-o", str(tmp_path / "tree")]).exit_code == 0
+    for words in ([], ["--status"]):
+        done = runner.invoke(cli, ["provision", intent, "--tree", str(tmp_path / "tree"), *words])
+        assert done.exit_code == 2
+        assert f"pod installs no server: say in {intent}/cluster.yml, under provisioning, what is installed" in done.stderr
+
+
+def test_an_address_that_is_not_this_machines(ask):
+    done = ask("boot-server", "--listen", "192.0.2.1:8080")
+    assert done.exit_code == 1  # 3 of the program: main.run has it
+    assert "cannot listen on 192.0.2.1:8080: Cannot assign requested address; it runs on the machine that has" in done.stderr
