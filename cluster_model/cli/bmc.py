@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -207,6 +208,8 @@ def open_doors(
         raise click.exceptions.Exit(ERRORS)
     if not doors:
         raise click.UsageError("none of these servers has a BMC in the plan")
+    if find_spec("sushy") is None and any("redfish" in door.languages for door in doors):
+        raise click.UsageError("Redfish needs sushy: pip install 'gpuyard[fleet]'")
     return doors
 
 

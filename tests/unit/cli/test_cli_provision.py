@@ -1,4 +1,4 @@
-"""`gpuyard provision` and `gpuyard boot-server` as far as they go without machines."""
+"""`gpuyard provision`, `bmc` and `boot-server` as far as they go without machines."""
 
 from __future__ import annotations
 
@@ -68,3 +68,13 @@ def test_an_address_that_is_not_this_machines(ask):
     done = ask("boot-server", "--listen", "192.0.2.1:8080")
     assert done.exit_code == 1  # 3 of the program: main.run has it
     assert "cannot listen on 192.0.2.1:8080: Cannot assign requested address; it runs on the machine that has" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["bmc", "inventory", "inventory/lab"], ["bmc", "power", "inventory/lab", "on", "--all", "--apply"]]
+)
+def test_redfish_without_its_library(words, monkeypatch):
+    monkeypatch.setattr("cluster_model.cli.bmc.find_spec", lambda name: None)
+    done = CliRunner().invoke(cli, words, env={"GPUYARD_SECRET_BMC_PASSWORD": "x"})
+    assert done.exit_code == 2
+    assert "Redfish needs sushy: pip install 'gpuyard[fleet]'" in done.stderr
