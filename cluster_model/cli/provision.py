@@ -205,7 +205,15 @@ def _live(nodes: Mapping[str, Node], form: Format) -> Iterator[Callable[[Node], 
         yield lambda node: None
         return
     if not sys.stderr.isatty():
-        yield lambda node: click.echo(" ".join(filter(None, (node.name, node.state, node.step, node.reason))), err=True)
+        said: dict[str, str] = {}
+
+        def tell(node: Node) -> None:
+            line = " ".join(filter(None, (node.name, node.state, node.step, node.reason)))
+            if said.get(node.name) != line:
+                said[node.name] = line
+                click.echo(line, err=True)
+
+        yield tell
         return
     from rich.console import Console
     from rich.live import Live

@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from cluster_model.cli.main import cli
+from cluster_model.cli.provision import _live
+from cluster_model.deploy.journal import Node
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +80,10 @@ def test_redfish_without_its_library(words, monkeypatch):
     done = CliRunner().invoke(cli, words, env={"GPUYARD_SECRET_BMC_PASSWORD": "x"})
     assert done.exit_code == 2
     assert "Redfish needs sushy: pip install 'gpuyard[fleet]'" in done.stderr
+
+
+def test_a_state_is_told_once_where_there_is_no_terminal(capsys):
+    with _live({}, "text") as tell:
+        for state in ("planned", "failed", "failed"):
+            tell(Node("gpu-001", state=state))
+    assert capsys.readouterr().err.splitlines() == ["gpu-001 planned", "gpu-001 failed"]
