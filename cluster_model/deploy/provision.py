@@ -232,7 +232,7 @@ class Installation:
         self._fail(host, reason)
 
     def _start(self, host: Host, *, again: bool) -> str:
-        """Boot a machine from the network; return why it is not on. BmcError where its BMC does not take the order."""
+        """Boot a machine from the network; return why it is not on. BmcError where its BMC lets nobody in."""
         bmc = self._reach(host)
         try:
             self._tell(host, "power", "discovered", language=bmc.language, power=bmc.read_power())
@@ -245,6 +245,9 @@ class Installation:
             if not wait_power(bmc, "on", self.deadlines.power_s, self.poll_s):
                 return f"its BMC took the order, and after {self.deadlines.power_s:g} s it is not on"
             self._tell(host, "power", "powered")
+        except BmcError as error:  # in the middle of an order, so it may be half done: another attempt gives it anew
+            self.journal.write(host.name, "bmc", reason=str(error), cause=error.cause)
+            return f"its BMC at {host.door.target.address}: {error}"
         finally:
             bmc.close()
         return ""

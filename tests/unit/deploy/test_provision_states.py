@@ -228,6 +228,28 @@ def test_a_bmc_that_never_answers_is_asked_until_its_deadline_and_leads_to_no_se
     assert machine.opened > 1 and nodes["a"].attempt == 1
 
 
+class DoubleFalteringMachine(DoubleMachine):
+    """Its BMC takes logins, and fails the first order."""
+
+    cause = "silent"
+
+    def boot_once(self, device, *, uefi, persistent=False):
+        super().boot_once(device, uefi=uefi, persistent=persistent)
+        if len(self.told) == 1:
+            raise BmcError(self.cause, "no answer in 20 s")
+
+
+def test_a_bmc_that_falls_silent_in_the_middle_of_an_order_is_told_again(journal):
+    nodes = make(journal, DoubleFalteringMachine(journal, "a")).run()
+    assert (nodes["a"].state, nodes["a"].attempt) == ("reachable", 2)
+    assert [event["reason"] for event in journal.events("a") if event["event"] == "bmc"] == ["no answer in 20 s"]
+
+
+def test_a_bmc_that_fell_silent_in_every_attempt_is_named(journal):
+    nodes = make(journal, DoubleFalteringMachine(journal, "a"), attempts=1).run()
+    assert reasons(nodes) == {"a": ("failed", "its BMC at 192.0.2.1: no answer in 20 s")}
+
+
 def test_a_wrong_password_is_tried_once(journal):
     machine = DoubleMachine(journal, "a", error=BmcError("login", "wrong user or password"))
     make(journal, machine).run()
