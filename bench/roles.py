@@ -95,7 +95,7 @@ def play_peer(lab, hosts):
 
 
 def measure(lab, way, few=1):
-    """Return what a host more costs in CPU seconds of controller and target and in tasks, and its share of the clock."""
+    """Return what a host more costs in CPU seconds of controller, of target and of both, in tasks, and its share of the clock."""
     found = []
     for hosts in (lab.hosts[:few], lab.hosts):
         options, settings = way(lab, hosts)
@@ -114,6 +114,7 @@ def measure(lab, way, few=1):
         )
     more = len(lab.hosts) - few
     row = {key: (found[1][key] - found[0][key]) / more for key in found[0]}
+    row["cpu_s"] = row["controller_cpu_s"] + row["target_cpu_s"]
     # Of the clock, the whole run's share: hosts are served side by side, so one more need not add to it.
     row["wall_s"] = found[1]["wall_s"] / len(lab.hosts)
     print(
