@@ -1,0 +1,11 @@
+# Print the system's family, its name, its version and the machine's architecture, or refuse a system that the role does not know.
+. /etc/os-release
+case " $ID ${ID_LIKE:-} " in
+  *" debian "*) family=debian ;;
+  *" rhel "* | *" fedora "*) family=redhat ;;
+  *)
+    echo "$(uname -n) runs $ID; expected Debian, Ubuntu or Rocky; fix: install one of these" >&2
+    exit 1
+    ;;
+esac
+echo "$family $ID $VERSION_ID $(uname -m)"
