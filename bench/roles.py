@@ -5,6 +5,7 @@ is counted with few and with all of them and subtracted, so that a start is in n
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import stat
@@ -32,7 +33,11 @@ def main():
     """Print a JSON line for each way, then how many times our cost the other takes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=4, choices=range(2, 9), help="targets, 2 to 8; default: %(default)s")
-    count = parser.parse_args().hosts
+    parser.add_argument("--mitogen", action="store_true", help="also run ours by mitogen's strategy; needs `pip install mitogen`")
+    options = parser.parse_args()
+    count = options.hosts
+    if options.mitogen and find_mitogen() is None:
+        raise SystemExit("mitogen is not installed here; fix: pip install mitogen")
     if reason := find_missing():
         raise SystemExit(f"no containers can run here: {reason}")
     link_collection()
@@ -45,10 +50,12 @@ def main():
                 lab.inside(host, MARK)
             converge(lab)
             write_peer(lab)
-            ours, peer = (measure(lab, way) for way in (play_ours, play_peer))
+            ways = [play_ours, play_peer] + ([play_mitogen] if options.mitogen else [])
+            ours, *others = (measure(lab, way) for way in ways)
         finally:
             lab.stop()
-    print(json.dumps({"times_ours": {key: round(peer[key] / ours[key], 2) for key in ours}}))
+    for way, other in zip(ways[1:], others, strict=True):
+        print(json.dumps({f"{way.__name__}_times_ours": {key: round(other[key] / ours[key], 2) for key in ours}}))
 
 
 def converge(lab):
@@ -92,6 +99,18 @@ def play_ours(lab, hosts):
 def play_peer(lab, hosts):
     """Return the command of the other run, and its environment."""
     return ["-i", f"{lab.folder}/peer.sh", str(PEER), "--limit", ",".join(hosts)], {"ANSIBLE_CONFIG": f"{lab.folder}/stock.cfg"}
+
+
+def play_mitogen(lab, hosts):
+    """Return the command of our run by mitogen, which keeps one Python on each host, and its environment."""
+    command, settings = play_ours(lab, hosts)
+    folder = Path(find_mitogen().origin).parent / "plugins/strategy"
+    return command, settings | {"ANSIBLE_STRATEGY": "mitogen_linear", "ANSIBLE_STRATEGY_PLUGINS": str(folder)}
+
+
+def find_mitogen():
+    """Return where mitogen's side of Ansible is installed, or None."""
+    return importlib.util.find_spec("ansible_mitogen")
 
 
 def measure(lab, way, few=1):
