@@ -16,5 +16,13 @@ else
 fi
 arguments=$(grubby --info=DEFAULT 2>/dev/null | sed -n 's/^args="\(.*\)"$/\1/p' | tr ' ' '\n' | list)
 ours=$(tr ' ' '\n' 2>/dev/null </etc/gpuyard-kernel-arguments | grep . | list)
-printf '{"family": "%s", "packages": [%s], "passwd": [%s], "group": [%s], "kernel_arguments": [%s], "our_arguments": [%s]}\n' \
-  "$family" "$packages" "$(getent passwd | list)" "$(getent group | list)" "$arguments" "$ours"
+# Files of ours as no program has read them yet: a run was cut off before apply.sh came to its end.
+unread=$({
+  echo /etc/hostname
+  grep -ls "gpuyard's role base" /etc/systemd/*.conf.d/* /etc/chrony.conf /etc/chrony/chrony.conf /etc/ssh/sshd_config.d/* \
+    /etc/sysctl.d/* /etc/default/grub.d/*
+} | xargs cksum 2>/dev/null | while read -r sum; do
+  grep -qsxF "$sum" /var/lib/gpuyard/base-read || echo "${sum##* }"
+done | list)
+printf '{"family": "%s", "packages": [%s], "passwd": [%s], "group": [%s], "kernel_arguments": [%s], "our_arguments": [%s], "unread": [%s]}\n' \
+  "$family" "$packages" "$(getent passwd | list)" "$(getent group | list)" "$arguments" "$ours" "$unread"
