@@ -88,6 +88,9 @@ def discover(cluster: Path, scans: tuple[str, ...], parallel: int, timeout: floa
         )
         click.echo(f"{len(planned) - len(silent):,} of {len(planned):,} planned BMCs answer.")
     if silent:
+        click.echo(
+            "fix: see that the others have power and their cable, and that DHCP knows their bmc_mac (facts.servers)", err=True
+        )
         raise click.exceptions.Exit(FAILED)
 
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from cluster_model.cli.main import cli
 from cluster_model.cli.provision import _live
 from cluster_model.deploy.journal import Node
+from cluster_model.transport.bmc_probe import Answerer
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +88,13 @@ def test_a_state_is_told_once_where_there_is_no_terminal(capsys):
         for state in ("planned", "failed", "failed"):
             tell(Node("gpu-001", state=state))
     assert capsys.readouterr().err.splitlines() == ["gpu-001 planned", "gpu-001 failed"]
+
+
+def test_bmcs_that_are_silent_are_told_what_to_do_about(monkeypatch):
+    monkeypatch.setattr(
+        "cluster_model.transport.bmc_probe.probe", lambda name, address, timeout: Answerer(name, address, ipmi=name == "gpu-001")
+    )
+    done = CliRunner().invoke(cli, ["bmc", "discover", "inventory/lab"])
+    assert done.exit_code == 3
+    assert done.stdout.endswith("1 of 14 planned BMCs answer.\n")
+    assert done.stderr.splitlines()[-1].startswith("fix: see that the others have power")
