@@ -1,7 +1,7 @@
 # Copyright: gpuyard maintainers
 # GNU General Public License v3.0 or later (see https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Units of systemd, all read in one call and changed only where they differ. Standard library only; it runs on the hosts."""
+"""Units of systemd, all read at once and changed only where they differ. Standard library only; it runs on the hosts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,15 @@ def read_units(names: list[str]) -> dict[str, dict[str, str]]:
         return {}
     said = _systemctl("show", "--property=" + ",".join(PROPERTIES), "--", *names)
     blocks = [dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in said.strip().split("\n\n")]
-    return dict(zip(names, blocks))  # noqa: B905, since Python 3.9 has no strict
+    found = dict(zip(names, blocks))  # noqa: B905, since Python 3.9 has no strict
+    # show tells what systemd remembers of a unit's links since it read the unit, is-enabled what is there now. That leaves out a
+    # unit without a file, and knows of an alias only that it is one.
+    there = [name for name in names if found[name].get("LoadState") != "not-found"]
+    states = _run("is-enabled", "--", *there).stdout.split() if there else []
+    for name, state in zip(there, states if len(states) == len(there) else []):  # noqa: B905
+        if state != "alias":
+            found[name]["UnitFileState"] = state
+    return found
 
 
 def plan_units(wanted: list[dict], found: dict[str, dict[str, str]]) -> list[UnitChange]:
@@ -82,7 +90,7 @@ def change_units(changes: list[UnitChange]) -> None:
     """Make the changes, in their order."""
     for change in changes:
         for verb in change.verbs:
-            done = subprocess.run(["systemctl", verb, "--", change.name], capture_output=True, text=True, check=False)
+            done = _run(verb, "--", change.name)
             if done.returncode:
                 said = " ".join((done.stderr or done.stdout).split()) or f"exit {done.returncode}"
                 fix = f"see `systemctl status {change.name}` and `journalctl -u {change.name}`"
@@ -90,10 +98,14 @@ def change_units(changes: list[UnitChange]) -> None:
 
 
 def _systemctl(*words: str) -> str:
-    try:
-        done = subprocess.run(["systemctl", *words], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise UnitError("", "systemctl: not found; fix: this needs a host that systemd runs") from None
+    done = _run(*words)
     if done.returncode:
         raise UnitError("", f"systemctl {words[0]}: {done.stderr.strip() or done.returncode}; fix: see that systemd runs")
     return done.stdout
+
+
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(["systemctl", *words], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise UnitError("", "systemctl: not found; fix: this needs a host that systemd runs") from None

@@ -145,24 +145,27 @@ DOUBLE_SYSTEMCTL = """\
 echo "$@" >>"$0.told"
 case $1 in
 show) printf 'LoadState=loaded\\nActiveState=active\\nUnitFileState=enabled\\n\\nLoadState=not-found\\nActiveState=inactive\\n' ;;
+is-enabled) echo disabled; exit 1 ;;
 start) echo "Unit b.service not found." >&2; exit 5 ;;
 esac
 """
 
 
-def test_all_units_are_read_in_one_call_and_a_failure_says_what_systemctl_said(tmp_path, monkeypatch, units):
+def test_all_units_are_read_at_once_and_a_failure_says_what_systemctl_said(tmp_path, monkeypatch, units):
     double = tmp_path / "systemctl"
     double.write_text(DOUBLE_SYSTEMCTL)
     double.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     found = units.read_units(["a.service", "b.service"])
     assert {name: each["ActiveState"] for name, each in found.items()} == {"a.service": "active", "b.service": "inactive"}
+    assert found["a.service"]["UnitFileState"] == "disabled", "what is there counts, not what systemd remembers"
     wanted = [{"name": name, "enabled": None, "state": "started"} for name in found]
     with pytest.raises(units.UnitError, match=r"systemctl start b\.service: Unit b\.service not found\.; fix: ") as failure:
         units.change_units(units.plan_units(wanted, found))
     assert failure.value.unit == "b.service"
     told = Path(f"{double}.told").read_text().splitlines()
-    assert [line.split()[0] for line in told] == ["show", "start"]
+    assert [line.split()[0] for line in told] == ["show", "is-enabled", "start"]
+    assert told[1].split()[-1] == "a.service", "b.service has no file to ask for"
 
 
 # --- NICs
