@@ -12,6 +12,7 @@ from __future__ import annotations
 import fnmatch
 import glob
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -172,4 +173,5 @@ def main(verb: str, *rest: str) -> None:
 
 
 if __name__ == "__main__":
+    os.umask(0o022)  # whoever runs it: others look at containerd's folder too
     main(*sys.argv[1:])
