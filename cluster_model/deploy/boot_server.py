@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from cluster_model.deploy.boot_files import BootFiles, NotReadyError, Token
+from cluster_model.deploy.boot_files import LOADERS, BootFiles, NotReadyError, Token
 from cluster_model.deploy.journal import Journal, Node
 from cluster_model.intent.addresses import parse_mac
 from cluster_model.verify.machines import NO_SERIAL
@@ -111,8 +111,8 @@ class BootDesk:
                 name, "report", state=state, step=step, message=message, attempt=node.attempt, address=address, **more
             )
 
-    def tell_resumed(self, path: Path, offset: int, size: int, address: str) -> None:
-        """Write down that a host goes on with a download in the middle."""
+    def tell_served(self, path: Path, offset: int, size: int, address: str) -> None:
+        """Write down that a host fetches its loader, or goes on with a download in the middle."""
         name = self.files.by_address.get(address, "")
         self.journal.write(name, "served", what=path.name, offset=offset, bytes=size, address=address)
 
@@ -238,8 +238,8 @@ class _Handler(BaseHTTPRequestHandler):
             size = path.stat().st_size
             begin, end = _read_range(self.headers.get("Range", ""), size)
             partial = (begin, end) != (0, size)
-            if begin and self.command == "GET":
-                self.desk.tell_resumed(path, begin, size, self.client_address[0])
+            if (begin or path.name in LOADERS) and self.command == "GET":
+                self.desk.tell_served(path, begin, size, self.client_address[0])
             self.send_response(206 if partial else 200)
             if partial:
                 self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")

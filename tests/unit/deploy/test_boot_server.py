@@ -194,6 +194,14 @@ def test_a_download_goes_on_in_the_middle(yard, header, status, body, span):
     assert len(told) == (1 if status == 206 else 0)
 
 
+def test_a_loader_that_is_fetched_by_http_is_written_down(yard):
+    assert yard.ask("/loader/ipxe.efi", "HEAD")[:2] == (200, "")  # firmware asks for its size first
+    assert list(yard.journal.events("one")) == []
+    assert yard.ask("/loader/ipxe.efi")[:2] == (200, "efi")
+    (told,) = yard.journal.events("one")
+    assert (told["event"], told["what"], told["offset"], told["bytes"]) == ("served", "ipxe.efi", 0, 3)
+
+
 def test_what_is_missing_is_named_and_no_file_goes_out(yard):
     token = yard.token()
     del yard.environment["GPUYARD_SECRET_OPS_PASSWORD"]
