@@ -8,13 +8,6 @@ from click.testing import CliRunner
 from cluster_model.cli.main import cli
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tree") / "lab"
-    assert CliRunner().invoke(cli, ["render", "inventory/lab", "-o", str(folder)]).exit_code == 0
-    return folder
-
-
 @pytest.fixture
 def build(tree, tmp_path):
     def run(*words):

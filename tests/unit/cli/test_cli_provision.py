@@ -13,13 +13,6 @@ from cluster_model.deploy.journal import Node
 from cluster_model.transport.bmc_probe import Answerer
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tree") / "lab"
-    assert CliRunner().invoke(cli, ["render", "inventory/lab", "-o", str(folder)]).exit_code == 0
-    return folder
-
-
 @pytest.fixture
 def ask(tree, tmp_path):
     def run(verb, *words):
