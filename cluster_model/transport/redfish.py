@@ -43,12 +43,15 @@ class RedfishBmc:
     def __init__(self, target: BmcTarget, login: BmcLogin) -> None:
         self._target = target
         self._login = login
-        self._service = retry(lambda: _log_in(target, login), login)
+        self._service, new_certificate = retry(lambda: _log_in(target, login), login)
         try:
             self._system = self._ask(lambda: _find_system(self._service, target))
         except BmcError:
             self.close()
             raise
+        # Only now: whatever else answered at the address, as a machine that has it by mistake, would stay the BMC for ever.
+        if new_certificate:
+            remember_certificate(_place(target, login), new_certificate)
 
     def read_power(self) -> Power:
         """Return whether the machine is on, read anew."""
@@ -155,7 +158,12 @@ def open_redfish(target: BmcTarget, login: BmcLogin) -> Bmc:
     return RedfishBmc(target, login)
 
 
-def _log_in(target: BmcTarget, login: BmcLogin) -> Sushy:
+def _place(target: BmcTarget, login: BmcLogin) -> str:
+    return f"{target.address}:{target.port or PORT[login.scheme]}"
+
+
+def _log_in(target: BmcTarget, login: BmcLogin) -> tuple[Sushy, str]:
+    """Return the service, and the fingerprint of its certificate where it is to be trusted from now on."""
     logging.getLogger("sushy").setLevel(logging.CRITICAL)
     logging.getLogger("urllib3").setLevel(logging.CRITICAL)
     with _explained(login):
@@ -174,11 +182,15 @@ def _log_in(target: BmcTarget, login: BmcLogin) -> Sushy:
             connect_timeout=login.answer_s,
         )
         line._session.trust_env = False
+        known, pin = "", ""
+        if login.scheme == "https" and login.tls == "pin":
+            known = read_certificate(_place(target, login))
+            pin = known or fetch_certificate(target.address, port, login.answer_s)
         if login.scheme == "https" and login.tls != "verify":
-            pin = known_certificate(target.address, port, login.answer_s) if login.tls == "pin" else None
-            line._session.mount("https://", _make_adapter(pin))
+            line._session.mount("https://", _make_adapter(pin or None))
         way = _make_auth(login)
-        return main.Sushy(base, auth=way, connector=line, server_side_retries=0, read_timeout=login.answer_s)
+        service = main.Sushy(base, auth=way, connector=line, server_side_retries=0, read_timeout=login.answer_s)
+        return service, "" if known else pin
 
 
 def _make_auth(login: BmcLogin) -> Any:
@@ -225,23 +237,28 @@ def known_bmcs() -> Path:
     return Path(os.environ.get("GPUYARD_KNOWN_BMCS") or f"{state}/gpuyard/known_bmcs")
 
 
-def known_certificate(address: str, port: int, timeout_s: float) -> str:
-    """Return the SHA-256 fingerprint of a BMC's certificate, which is trusted at the first visit and written down."""
-    file, place = known_bmcs(), f"{address}:{port}"
+def read_certificate(place: str) -> str:
+    """Return the SHA-256 fingerprint of the certificate that the BMC at `ADDRESS:PORT` had at the first visit; empty if none."""
     try:
-        lines = file.read_text("utf-8").splitlines()
+        lines = known_bmcs().read_text("utf-8").splitlines()
     except FileNotFoundError:
-        lines = []
-    known = next((line.split()[1] for line in reversed(lines) if line.startswith(f"{place} ")), "")
-    if known:
-        return known
+        return ""
+    return next((line.split()[1] for line in reversed(lines) if line.startswith(f"{place} ")), "")
+
+
+def fetch_certificate(address: str, port: int, timeout_s: float) -> str:
+    """Return the SHA-256 fingerprint of the certificate that is shown now."""
     text = ssl.get_server_certificate((address, port), timeout=timeout_s)
-    fingerprint = hashlib.sha256(ssl.PEM_cert_to_DER_cert(text)).hexdigest()
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(text)).hexdigest()
+
+
+def remember_certificate(place: str, fingerprint: str) -> None:
+    """Write down the certificate of the BMC at `ADDRESS:PORT`, which is trusted from now on."""
+    file = known_bmcs()
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # One short line appended is whole or absent, also with many visits at once.
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8") as out:
         out.write(f"{place} {fingerprint}\n")
-    return fingerprint
 
 
 def _find_system(service: Sushy, target: BmcTarget) -> System:

@@ -171,6 +171,13 @@ def test_a_certificate_that_changed_is_refused(ports, known):
     assert failure.value.cause == "certificate"
 
 
+@pytest.mark.parametrize("number", [7, 12, 25])
+def test_a_certificate_is_trusted_only_once_it_was_the_bmcs(number, ports, known):
+    with pytest.raises(BmcError):
+        door(ports, number).open()
+    assert not known.exists()
+
+
 def test_nobody_at_the_port(ports):
     nobody = BmcTarget("n1", address(1), port=1)
     with pytest.raises(BmcError) as failure:
