@@ -64,7 +64,7 @@ class Machine:
             self._start()
 
     def _start(self) -> None:
-        """Start QEMU; the network comes first if it was told so, and once only."""
+        """Start QEMU; the network, by `network` (PXE) or `http`, comes first if it was told so, and once only."""
         boot, self.boot = self.boot, "hd"
         self._starts += 1
         monitor = self.folder / "qmp"
@@ -82,7 +82,7 @@ class Machine:
         told, uefi = self.told, self.told["firmware"] == "uefi"
         disks, firmware = [], []
         for number, disk in enumerate(told["disks"]):
-            place = number + (2 if boot == "network" else 1)
+            place = number + (1 if boot == "hd" else 2)
             disks += ["-drive", f"if=none,id=d{number},file={self.folder}/{disk},format=raw,cache=unsafe,discard=unmap"]
             disks += ["-device", f"virtio-blk-pci,drive=d{number},serial={disk},bootindex={place}"]
         if uefi:
@@ -91,7 +91,9 @@ class Machine:
                 variables.write_bytes((OVMF / "OVMF_VARS_4M.fd").read_bytes())
             firmware = ["-drive", f"if=pflash,format=raw,readonly=on,file={OVMF}/OVMF_CODE_4M.fd"]
             firmware += ["-drive", f"if=pflash,format=raw,file={variables}"]
-        place = 1 if boot == "network" else len(told["disks"]) + 1
+        if boot == "http":  # OVMF tries PXE first, unless it is told to leave that out
+            firmware += [word for ip in (4, 6) for word in ("-fw_cfg", f"name=opt/org.tianocore/IPv{ip}PXESupport,string=no")]
+        place = len(told["disks"]) + 1 if boot == "hd" else 1
         # OVMF has a network stack of its own; a BIOS has what the card's ROM brings, which is iPXE.
         card = f"virtio-net-pci,netdev=n0,mac={told['mac']},bootindex={place}{',romfile=' if uefi else ''}"
         return [
@@ -174,12 +176,13 @@ def serve_ipmi(machine: Machine) -> None:
 def serve_redfish(machine: Machine) -> None:
     """Answer Redfish over TLS."""
     import bcrypt
+    from flask import request
     from sushy_tools.emulator import main
     from sushy_tools.emulator.resources.systems.fakedriver import FakeDriver
     from werkzeug.serving import run_simple
 
     told, folder = machine.told, machine.folder
-    devices = {"Pxe": "network", "UefiHttp": "network", "Hdd": "hd", "None": "hd"}
+    devices = {"Pxe": "network", "UefiHttp": "http", "Hdd": "hd", "None": "hd"}
     switches = {
         "On": machine.switch_on, "ForceOn": machine.switch_on, "ForceOff": machine.switch_off,
         "GracefulShutdown": machine.switch_off, "GracefulRestart": machine.reset, "ForceRestart": machine.reset,
@@ -193,10 +196,11 @@ def serve_redfish(machine: Machine) -> None:
             switches[state]()
 
         def get_boot_device(self, identity: str) -> str:
-            return "Pxe" if machine.boot == "network" else "Hdd"
+            return next(target for target, device in devices.items() if device == machine.boot)
 
         def set_boot_device(self, identity: str, boot_source: str) -> None:
-            machine.set_boot(devices[boot_source])
+            # sushy-tools puts Pxe in place of UefiHttp; the request has what was asked for.
+            machine.set_boot(devices[request.get_json()["Boot"]["BootSourceOverrideTarget"]])
 
         def get_boot_mode(self, identity: str) -> str:
             return "UEFI" if told["firmware"] == "uefi" else "Legacy"

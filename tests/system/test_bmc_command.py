@@ -13,12 +13,12 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 USER, PASSWORD = "admin", "correct horse"
-NAMES = ("control-001", "plain-001", "mirror-001", "astray-001")
+NAMES = ("control-001", "plain-001", "mirror-001", "astray-001", "http-001")
 
 
 @pytest.fixture
 def site(tmp_path):
-    """Return a runner of gpuyard in a namespace where four machines' BMCs answer, three by Redfish and mirror-001's by IPMI."""
+    """Return a runner of gpuyard in a namespace where five BMCs answer, mirror-001's by IPMI and the others by Redfish."""
     missing = [program for program in ("ipmitool", "openssl", "unshare") if shutil.which(program) is None]
     if os.geteuid() or missing:
         reason = f"{', '.join(missing)} missing" if missing else "namespaces need root"
@@ -97,7 +97,7 @@ class Site:
 
 def test_from_discovery_to_the_list_of_servers_to_power(site):
     done = site.gpuyard("bmc discover")
-    assert done.returncode == 0 and "4 of 4 planned BMCs answer" in done.stdout
+    assert done.returncode == 0 and "5 of 5 planned BMCs answer" in done.stdout
 
     done = site.gpuyard("bmc inventory", "--write", "--retries", "0")
     assert done.returncode == 3
@@ -119,10 +119,10 @@ def test_from_discovery_to_the_list_of_servers_to_power(site):
 
     done = site.gpuyard("bmc power", "on", *others)
     assert "power on would change 3 of them; --apply does it" in done.stdout
-    assert site.power() == {"control-001": "off", "plain-001": "off", "mirror-001": "off", "astray-001": "busy"}
+    assert site.power() == dict.fromkeys(NAMES, "off") | {"astray-001": "busy"}
     done = site.gpuyard("bmc power", "on", "--all", "--apply", "--pause", "0", "--retries", "0")
-    assert done.returncode == 3 and "3 done, 1 failed" in done.stdout
-    assert site.power() == {"control-001": "on", "plain-001": "on", "mirror-001": "on", "astray-001": "busy"}
+    assert done.returncode == 3 and "4 done, 1 failed" in done.stdout
+    assert site.power() == dict.fromkeys(NAMES, "on") | {"astray-001": "busy"}
 
     done = site.gpuyard("bmc boot", "pxe", *others)
     assert (

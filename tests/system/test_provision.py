@@ -5,6 +5,7 @@ tests/baremetal/cluster.yml is the cluster; its tree is used as rendered. The ma
 
 - plain-001: BIOS, Redfish, one disk. It loses its power while the image is written.
 - mirror-001: UEFI, IPMI, two mirrored disks by serial number, a data disk. The boot server is restarted while it downloads.
+- http-001: UEFI HTTP boot, Redfish, one disk. Nobody disturbs it.
 - astray-001: its network card is another one than the list of servers says.
 """
 
@@ -16,16 +17,18 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from tests.baremetal.yard import PASSWORD, PATIENCE, ansible, open_yard, wait_for
 
-# About eight minutes on two cores, all but one in the fixture; two more where the image is built first.
+# About nine minutes on two cores, all but one in the fixture; two more where the image is built first.
 pytestmark = pytest.mark.slow
 
-PLAIN, MIRROR, ASTRAY = "plain-001", "mirror-001", "astray-001"
-INSTALLED = (PLAIN, MIRROR)
+PLAIN, MIRROR, ASTRAY, HTTP = "plain-001", "mirror-001", "astray-001", "http-001"
+DISTURBED = (PLAIN, MIRROR)
+INSTALLED = (PLAIN, MIRROR, HTTP)
 WRONG_MAC = "02:00:5e:10:00:99"
 DATA = b"somebody's data\n" * 4096
 LIMIT_S = 900
@@ -38,6 +41,7 @@ def yard(tmp_path_factory):
         found.add_machine(PLAIN, "02:00:5e:10:00:04", "METAL002", "redfish", "bios", {"SYS-P": "4G"})
         found.add_machine(MIRROR, "02:00:5e:10:00:06", "METAL003", "ipmi", "uefi", {"DATA-1": "1G", "SYS-A": "4G", "SYS-B": "4G"})
         found.add_machine(ASTRAY, WRONG_MAC, "METAL004", "redfish", "bios", {"SYS-X": "4G"})
+        found.add_machine(HTTP, "02:00:5e:10:00:0a", "METAL005", "redfish", "uefi", {"SYS-H": "4G"})
         with (found.machine(MIRROR) / "DATA-1").open("r+b") as disk:
             disk.write(DATA)
         found.said = _provision(found)
@@ -74,6 +78,8 @@ def _provision(yard):
         os.kill(int((yard.machine(PLAIN) / "qemu.pid").read_text()), signal.SIGKILL)
 
     def restart_boot_server():
+        before = _count_sent(yard, MIRROR)  # a download that has not begun cannot be cut off
+        wait_for(lambda: _count_sent(yard, MIRROR) > before + (8 << 20), LIMIT_S, f"{MIRROR} downloads nothing")
         yard.stop("boot-server")
         yard.serve_boot()
 
@@ -87,8 +93,14 @@ def _provision(yard):
     for thread in threads:
         thread.join(10)
     assert not failures, failures
-    assert sorted(disturbed) == sorted(INSTALLED), done.stdout + done.stderr
+    assert sorted(disturbed) == sorted(DISTURBED), done.stdout + done.stderr
     return done
+
+
+def _count_sent(yard, name):
+    """Return the bytes that a machine's port was sent."""
+    tap = json.loads((yard.machine(name) / "machine.json").read_text())["tap"]
+    return json.loads(yard.run("ip", "-json", "-stats", "link", "show", tap).stdout)[0]["stats64"]["tx"]["bytes"]
 
 
 def _wait_for_step(yard, name, step):
@@ -98,10 +110,10 @@ def _wait_for_step(yard, name, step):
     wait_for(reached, LIMIT_S * PATIENCE, f"{name} never came to {step}")
 
 
-def test_two_are_reachable_and_one_failed_with_its_reason(yard):
+def test_three_are_reachable_and_one_failed_with_its_reason(yard):
     assert yard.said.returncode == 3, yard.said.stdout + yard.said.stderr
     status = json.loads(yard.gpuyard("provision", yard.cluster, "--tree", yard.tree, "--status", "--format", "json").stdout)
-    assert status["states"] == {"reachable": 2, "failed": 1}
+    assert status["states"] == {"reachable": 3, "failed": 1}
     reasons = {node["name"]: node["reason"] for node in status["nodes"] if node["reason"]}
     assert reasons.keys() == {ASTRAY}
     assert WRONG_MAC in reasons[ASTRAY] and "02:00:5e:10:00:08" in reasons[ASTRAY]
@@ -188,6 +200,19 @@ def test_the_download_went_on_where_the_restarted_boot_server_had_cut_it_off(yar
     assert sum(event["event"] == "begun" for event in events) == 1
     ranges = [event for event in events if event["event"] == "served" and event.get("offset")]
     assert ranges and all(0 < event["offset"] < event["bytes"] for event in ranges)
+
+
+def test_uefi_fetched_its_loader_by_http_and_tried_nothing_else(yard):
+    events = yard.events(HTTP)
+    size = Path("/usr/lib/ipxe/ipxe.efi").stat().st_size
+    assert [event["bytes"] for event in events if event.get("what") == "ipxe.efi"] == [size]
+    states = list(dict.fromkeys(event["state"] for event in events if event.get("state")))
+    assert states == ["planned", "discovered", "powered", "booted", "installing", "installed", "reachable"]
+    assert "boots next from http" in (yard.machine(HTTP) / "power.log").read_text()
+    # The firmware says on its console what it starts: PXE is TFTP.
+    said = {name: (yard.machine(name) / "console.1.log").read_text(errors="replace") for name in (HTTP, MIRROR)}
+    assert "Start HTTP Boot over IPv4" in said[HTTP] and "Start PXE over" not in said[HTTP]
+    assert "Start PXE over IPv4" in said[MIRROR] and "Start HTTP Boot over" not in said[MIRROR]
 
 
 def test_every_step_of_a_node_is_in_the_journal_in_order(yard):

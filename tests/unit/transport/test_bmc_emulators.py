@@ -134,6 +134,16 @@ def test_it_boots_from_the_network_once(emulator):
     switch_machines([emulator.door()], "off", parallel=1)
 
 
+def test_only_redfish_has_a_word_for_http_boot(emulator):
+    (told,) = set_boot([emulator.door()], "http", parallel=1)
+    if emulator.language == "ipmi":
+        assert told.error is not None and told.error.cause == "refusal"
+    else:
+        assert told.error is None and "boots next from http" in emulator.log()
+        set_boot([emulator.door()], "disk", parallel=1)
+        assert [line for line in emulator.log() if line.startswith("boots next")][-1] == "boots next from hd"
+
+
 def test_a_wrong_password_or_user(emulator):
     for wrong in (replace(LOGIN, password="wrong", answer_s=5), replace(LOGIN, user="nobody", answer_s=5)):
         with pytest.raises(BmcError, match="wrong user") as failure:
