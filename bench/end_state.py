@@ -8,7 +8,9 @@ from pathlib import Path
 ROOTS = ["/etc", "/usr/local/sbin", "/opt"]
 PACKAGES = ["chrony", "sudo", "containerd", "podman", "tzdata"]
 SERVICES = ["chrony", "containerd", "systemd-networkd", "nvidia-persistenced", "nvidia-fabricmanager"]
-SERVICES += ["gpuyard-gpu-power-check.timer"]
+SERVICES += ["gpuyard-gpu-power-check.timer", "nvidia-cdi-refresh.path"]
+AT_BOOT = ["gpuyard-gpu-power.service", "nvidia-cdi-refresh.service"]
+"""These run and end, so they are enabled and no more."""
 LEFT_BY_PACKAGES = ("/etc/ld.so.cache", "/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/etc/subuid", "/etc/subgid")
 
 
@@ -19,7 +21,8 @@ def main():
                 "peer_files": list(list_files()),
                 "peer_packages": list_packages(),
                 # A clock cannot be set in a container, so its service may not run there.
-                "peer_services": [*filter(is_active, SERVICES), "gpuyard-gpu-power.service"],
+                "peer_services": [*filter(is_active, SERVICES)],
+                "peer_services_at_boot": AT_BOOT,
                 "peer_held": run("apt-mark", "showhold"),
                 "peer_limits_w": run("nvidia-smi", "--query-gpu=power.limit", "--format=csv,noheader,nounits"),
             }

@@ -105,6 +105,8 @@ def play_mitogen(lab, hosts):
     """Return the command of our run by mitogen, which keeps one Python on each host, and its environment."""
     command, settings = play_ours(lab, hosts)
     folder = Path(find_mitogen().origin).parent / "plugins/strategy"
+    # mitogen has checking of host keys from this setting alone; the targets' are new each time.
+    settings = settings | {"ANSIBLE_HOST_KEY_CHECKING": "False"}
     return command, settings | {"ANSIBLE_STRATEGY": "mitogen_linear", "ANSIBLE_STRATEGY_PLUGINS": str(folder)}
 
 
