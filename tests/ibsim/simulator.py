@@ -142,8 +142,13 @@ class Fabric:
         return self._simulator.run(host, *command, check=check, folder=str(self.folder))
 
     def start(self, host, *command):
+        """Start a program that stays; return what `kill` calls it."""
         self._started += 1
         self._simulator.start(host, f"program{self._started}", *command, folder=str(self.folder))
+        return f"program{self._started}"
+
+    def kill(self, name):
+        self._simulator.kill(name)
 
     def route(self, host, conf):
         """Let OpenSM configure the fabric once; return its log, and the routing engine that it says it used."""
