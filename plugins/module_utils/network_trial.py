@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from ansible_collections.gpuyard.cluster.plugins.module_utils.file_set import Change, find_paths, plan_changes, write_changes
 from ansible_collections.gpuyard.cluster.plugins.module_utils.links import (
@@ -49,9 +50,10 @@ class RefusedError(Exception):
 class Trial:
     """What a configuration would change on this host."""
 
-    def __init__(self, wanted: dict, backend: str, allow_address_change: bool, revert_s: int) -> None:
+    def __init__(self, wanted: dict, backend: str, allow_address_change: bool, revert_s: int, module: Any = None) -> None:
         """Look at the host. Raises RefusedError with all that is in the way."""
         self.wanted = wanted
+        self.module = module
         self.backend = backend if backend != "auto" else find_backend()
         self.revert_s = revert_s
         program = {"networkd": "networkctl", "netplan": "netplan"}[self.backend]
@@ -138,7 +140,7 @@ class Trial:
                 Path(FORMER + change.path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(change.path, FORMER + change.path)
         programs = [change for change in self.changes if change.path.startswith(("/usr/local/", "/etc/systemd/system/"))]
-        write_changes(programs)  # the way back itself
+        write_changes(programs, module=self.module)  # the way back itself
         _run("systemctl", "daemon-reload")
         _run("systemctl", "-q", "enable", f"{REVERT}-at-boot.service")
         pending = "".join(f"{line}\n" for line in self._way_back(programs))
@@ -150,7 +152,7 @@ class Trial:
         except RefusedError:
             Path(PENDING).unlink()
             raise
-        write_changes([change for change in self.changes if change not in programs])
+        write_changes([change for change in self.changes if change not in programs], module=self.module)
         _run(
             "systemd-run",
             "-q",

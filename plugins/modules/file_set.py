@@ -2,7 +2,7 @@
 # Copyright: gpuyard maintainers
 # GNU General Public License v3.0 or later (see https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write a set of small text files, and run the units that they configure, in one call. Standard library and Ansible only."""
+"""Write a set of small text files, and run the units that they configure, in one call. It runs on the hosts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ description:
   - Writes files with the contents given, removes what a pattern finds beyond them, and says which paths changed.
   - C(ansible.builtin.template) and C(ansible.builtin.copy) need two calls on the host for each file, changed or not. This needs
     one for all of them, and for the units of systemd that read them.
-  - Each file is replaced in one stroke. systemd reads its files anew where one of them changed. Check mode and C(--diff) tell
-    what a run would do.
+  - All files are written beside their places and validated before the first is put in place, each in one stroke and with the
+    SELinux label that its path has by default, as C(ansible.builtin.copy) does.
+  - systemd reads its files anew where one of them changed. Check mode and C(--diff) tell what a run would do.
 author: gpuyard maintainers
 options:
   files:
@@ -45,6 +46,15 @@ options:
         description: Group.
         type: str
         default: root
+      validate:
+        description:
+          - Command that reads the new file before it is put in place; C(%s) in it is that file, which lies in the same folder.
+          - Where one fails, no file of the set is changed. It is not run in check mode, and not for a file that stays as it is.
+        type: str
+  backup:
+    description: Whether a file that is replaced or removed is kept beside it, with the time in its name.
+    type: bool
+    default: false
   purge:
     description: Patterns of paths, as a shell has them. A file that matches one and is not among I(files) is removed.
     type: list
@@ -90,6 +100,12 @@ EXAMPLES = r"""
           DefaultLimitMEMLOCK=infinity
     purge: [/etc/security/limits.d/80-gpuyard-*.conf]
 
+- name: Open sudo, unless sudo itself cannot read the file
+  gpuyard.cluster.file_set:
+    files:
+      - {path: /etc/sudoers.d/90-ops, content: "%ops ALL=(ALL:ALL) NOPASSWD: ALL\n", mode: "0440", validate: visudo -cf %s}
+    backup: true
+
 - name: Run chrony with a configuration of our own
   gpuyard.cluster.file_set:
     files:
@@ -103,6 +119,10 @@ paths:
   description: The paths written or removed.
   type: list
   returned: always
+backups:
+  description: Where the files that were replaced or removed are kept.
+  type: list
+  returned: with I(backup)
 units:
   description: The names of the units that were changed, or in check mode would be.
   type: list
@@ -136,8 +156,9 @@ FILES = {
     "mode": {"type": "str", "default": "0644"},
     "owner": {"type": "str", "default": "root"},
     "group": {"type": "str", "default": "root"},
+    "validate": {"type": "str"},
 }
-EITHER = {"required_one_of": [("content", "link")], "mutually_exclusive": [("content", "link")]}
+EITHER = {"required_one_of": [("content", "link")], "mutually_exclusive": [("content", "link"), ("link", "validate")]}
 UNITS = {
     "name": {"type": "str", "required": True},
     "enabled": {"type": "bool"},
@@ -151,18 +172,20 @@ def main() -> None:
         argument_spec={
             "files": {"type": "list", "elements": "dict", "required": True, "options": FILES, **EITHER},
             "purge": {"type": "list", "elements": "str", "default": []},
+            "backup": {"type": "bool", "default": False},
             "units": {"type": "list", "elements": "dict", "default": [], "options": UNITS},
         },
         supports_check_mode=True,
     )
+    backups = []
     try:
         changes = plan_changes(module.params["files"], module.params["purge"])
         if not module.check_mode:
-            write_changes(changes)
+            backups = write_changes(changes, module=module, backup=module.params["backup"])
     except (FileSetError, OSError) as error:
         module.fail_json(msg=f"files cannot be written: {error}")
     paths = [change.path for change in changes]
-    result = {"changed": bool(changes), "paths": paths, "units": [], "diff": show_changes(changes)}
+    result = {"changed": bool(changes), "paths": paths, "backups": backups, "units": [], "diff": show_changes(changes)}
     try:
         units = bring_up(module.params["units"], paths, module.check_mode)
     except UnitError as error:

@@ -184,7 +184,9 @@ def main() -> None:
                 changed=False,
                 without_link=[] if module.check_mode else confirm(module.params["wanted"], module.params["settle_s"]),
             )
-        trial = Trial(**{name: module.params[name] for name in ("wanted", "backend", "allow_address_change", "revert_s")})
+        trial = Trial(
+            **{name: module.params[name] for name in ("wanted", "backend", "allow_address_change", "revert_s")}, module=module
+        )
         result = trial.describe()
         if result["changed"]:
             trial.validate()

@@ -30,11 +30,17 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 FAULTS = {
     "silent": "takes a connection and never answers; by IPMI no packet is answered",
     "no json": "answers a page of HTML where a system is asked for",
+    "booting": "answers every request with a page of HTML, as one that starts; the odd ones with status 404",
     "wrong json": "answers JSON that is no system: lists, numbers and nothing in each other's places",
     "full": "has no session to spare",
     "password": "has another password",
+    "lossy": "carries out every order to switch power, and its answer is lost",
+    "deaf": "the first order to switch power is lost on its way, the others are carried out",
+    "hostile": "says serial number and model so that they harm whoever prints or keeps them",
     "many": "no fault: its service has another machine's system too, and that one first",
 }
+HOSTILE = ("S1\r\nx,{{gpuyard-secret:ops-password}}", "\x1b]0;x\x07\x1b[31m[red]M\x9b\u202e")
+"""Serial number and model: rows and a reference, escape codes of terminals, markup, a turned direction of writing."""
 SESSIONS = 6
 """Sessions that a BMC has room for."""
 PORTS = 2
@@ -52,17 +58,29 @@ class Machine:
     boot: str = "none"
     sessions: set[str] = field(default_factory=set)
     logins: int = 0
+    boots: int = 0
+    orders: int = 0
 
     @property
     def serial(self) -> str:
-        return f"S{self.number:08}"
+        return HOSTILE[0] if self.fault == "hostile" else f"S{self.number:08}"
+
+    @property
+    def model(self) -> str:
+        return HOSTILE[1] if self.fault == "hostile" else "D1"
 
     def mac(self, port: int) -> str:
         """Return the MAC of a port; port 0 is the BMC's own."""
         return ":".join(f"{byte:02x}" for byte in (0x02, port, *self.number.to_bytes(4, "big")))
 
-    def reset(self, kind: str) -> None:
-        self.is_on = kind not in {"ForceOff", "GracefulShutdown"}
+    def order(self, kind: str) -> bool:
+        """Carry out an order to switch power, each as often as it comes; return whether it is answered."""
+        self.orders += 1
+        if self.fault == "deaf" and self.orders == 1:
+            return False
+        was_on, self.is_on = self.is_on, kind not in {"ForceOff", "GracefulShutdown"}
+        self.boots += self.is_on and not (was_on and kind == "On")
+        return self.fault != "lossy"
 
 
 class Fleet:
@@ -100,6 +118,8 @@ class Redfish:
                 if machine.fault == "silent":
                     await asyncio.sleep(3600)
                 status, answer, more = self._answer(machine, method, path.rstrip("/"), headers, body)
+                if not status:  # the answer is lost, and nobody hears that the line is
+                    await asyncio.sleep(3600)
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode() if answer is not None else b""
                 kind = "text/html" if isinstance(answer, bytes) else "application/json"
                 told = [f"HTTP/1.1 {status} X", f"Content-Length: {len(data)}", f"Content-Type: {kind}", *more, "", ""]
@@ -112,10 +132,12 @@ class Redfish:
 
     def _answer(self, machine: Machine, method: str, path: str, headers: dict, body: bytes) -> tuple:
         sessions = "/redfish/v1/SessionService/Sessions"
+        if machine.fault == "booting":
+            return 200 + machine.number % 2 * 204, b"<html><body>Please wait while the BMC starts</body></html>", []
         if path == "/redfish/v1":
             return 200, _root(machine), []
-        if path == "/logins":  # for tests: how often somebody tried to log in
-            return 200, {"logins": machine.logins}, []
+        if path == "/counts":  # for tests: logins that were tried, orders to switch that came, starts of the machine
+            return 200, {"logins": machine.logins, "boots": machine.boots, "orders": machine.orders}, []
         if (method, path) == ("POST", sessions):
             machine.logins += 1
             return self._log_in(machine, json.loads(body))
@@ -125,8 +147,7 @@ class Redfish:
             machine.sessions.discard(headers.get("x-auth-token", ""))
             return 204, None, []
         if method == "POST" and path.endswith("/Actions/ComputerSystem.Reset"):
-            machine.reset(json.loads(body)["ResetType"])
-            return 204, None, []
+            return (204 if machine.order(json.loads(body)["ResetType"]) else 0), None, []
         if method == "PATCH" and path == "/redfish/v1/Systems/1":
             machine.boot = json.loads(body)["Boot"]["BootSourceOverrideTarget"]
             return 204, None, []
@@ -175,7 +196,7 @@ def _system(machine: Machine) -> dict:
     target = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset"
     return {
         "@odata.id": "/redfish/v1/Systems/1", "Id": "1", "Name": "System", "UUID": _root(machine)["UUID"],
-        "SerialNumber": machine.serial, "Manufacturer": "Double", "Model": "D1", "BiosVersion": "1.0",
+        "SerialNumber": machine.serial, "Manufacturer": "Double", "Model": machine.model, "BiosVersion": "1.0",
         "PowerState": "On" if machine.is_on else "Off", "Status": {"Health": "OK", "State": "Enabled"},
         "MemorySummary": {"TotalSystemMemoryGiB": 2048}, "ProcessorSummary": {"Count": 2},
         "EthernetInterfaces": {"@odata.id": "/redfish/v1/Systems/1/EthernetInterfaces"},
@@ -325,6 +346,8 @@ class Ipmi:
         clear = _aes(session.key_2, body[:16]).decryptor().update(body[16:])
         message = clear[: -1 - clear[-1]]
         answer = self._run(session.machine, message)
+        if not answer:
+            return b""
         if message[5] == 0x3C:  # close session
             self._sessions.pop(ours, None)
         count = -(len(answer) + 1) % 16
@@ -338,6 +361,8 @@ class Ipmi:
 
     def _run(self, machine: Machine, message: bytes) -> bytes:
         data = _command(machine, message[1] >> 2, message[5], message[6:-1])
+        if not data:
+            return b""
         head = bytes([message[3], (message[1] & 0xFC) + 4])
         tail = bytes([message[0], message[4], message[5]]) + data
         return head + bytes([-sum(head) & 0xFF]) + tail + bytes([-sum(tail) & 0xFF])
@@ -359,8 +384,8 @@ def _command(machine: Machine, group: int, command: int, data: bytes) -> bytes:
         case 0x00, 0x01:
             return bytes([0, int(machine.is_on), 0, 0])
         case 0x00, 0x02:
-            machine.is_on = data[0] & 0x0F not in {0, 5}
-            return b"\0"
+            kinds = {0: "ForceOff", 1: "On", 2: "PowerCycle", 3: "ForceRestart", 5: "GracefulShutdown"}
+            return b"\0" if machine.order(kinds[data[0] & 0x0F]) else b""
         case 0x00, 0x08:
             if data[0] & 0x7F == 5:
                 machine.boot = {1: "Pxe", 2: "Hdd"}.get(data[2] >> 2 & 0x0F, "None")
@@ -380,8 +405,12 @@ def _command(machine: Machine, group: int, command: int, data: bytes) -> bytes:
 
 def _fru(machine: Machine) -> bytes:
     """Return a FRU with a product area alone (Platform Management FRU, 8 and 12)."""
-    texts = ("Double", "D1", "", "", machine.serial)
-    body = bytes([1, 0, 25]) + b"".join(bytes([0xC0 | len(text)]) + text.encode() for text in texts) + b"\xc1"
+    texts = ("Double", machine.model, "", "", machine.serial)
+    body = (
+        bytes([1, 0, 25])
+        + b"".join(bytes([0xC0 | len(text)]) + text for text in (text.encode("latin-1", "ignore") for text in texts))
+        + b"\xc1"
+    )
     body = body.ljust(-(-(len(body) + 1) // 8) * 8 - 1, b"\0")
     body = body[:1] + bytes([(len(body) + 1) // 8]) + body[2:]
     area = body + bytes([-sum(body) & 0xFF])

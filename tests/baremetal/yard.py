@@ -50,8 +50,8 @@ def require_programs() -> None:
 
 
 def wait_for(what: Callable[[], Any], deadline_s: float, reason: str) -> Any:
-    """Return what is true in the end; AssertionError after `deadline_s` seconds without it."""
-    end = time.monotonic() + deadline_s
+    """Return what is true in the end; AssertionError where it is not, for longer than `deadline_s` seconds of a busy machine."""
+    end = time.monotonic() + deadline_s * PATIENCE
     while True:
         found = what()
         if found:

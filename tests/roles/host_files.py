@@ -59,6 +59,7 @@ def read_network(record: Record, sections: list[tuple[str, dict[str, list[str]]]
             _put(record, "link", name, "bond", section.get("Bond", [""])[0])
             _put(record, "link", name, "vlans", sorted(section.get("VLAN", [])))
             _put(record, "link", name, "dhcp", "DHCP" in section)
+            _put(record, "link", name, "lldp", section.get("EmitLLDP") == ["yes"])
         if kind == "DHCPv4":
             _put(record, "link", name, "dhcp_default", section["UseGateway"][0] == "yes")
         if kind == "Route":
@@ -99,6 +100,7 @@ def read_netplan(files: list[dict[str, Any]], common: list[dict[str, Any]]) -> R
         _put(record, "link", name, "bond", members.get(name, ""))
         _put(record, "link", name, "vlans", sorted(vlans[name]))
         _put(record, "link", name, "dhcp", about.get("dhcp4", False))
+        _put(record, "link", name, "lldp", about.get("emit-lldp", False))
         if about.get("dhcp4"):
             _put(record, "link", name, "dhcp_default", about["dhcp4-overrides"]["use-routes"])
         for route in about.get("routes", []):
@@ -130,7 +132,9 @@ def expect(plan: Plan, server: Server) -> Record:
             record["link", port.name, "by"] = known or f"pci-{port.pci}"
         if port.network in infiniband:
             continue  # without an address: the subnet manager's
-        _link(record, port.name, port.mtu_bytes, [port.address] if port.address else [], bond=members.get(port.name, ""))
+        _link(
+            record, port.name, port.mtu_bytes, [port.address] if port.address else [], bond=members.get(port.name, ""), lldp=True
+        )
         here = port.address.partition("/")[0]
         if port.route == DEFAULT:
             _way(record, DEFAULT, 254, 200 if elsewhere else 100, [(port.gateway, port.name)])
@@ -165,6 +169,7 @@ def expect(plan: Plan, server: Server) -> Record:
             "bond": "",
             "vlans": [],
             "dhcp": False,
+            "lldp": False,
         }.items():
             record["link", "lo", what] = value
     for service in server.services:
@@ -178,7 +183,15 @@ def expect(plan: Plan, server: Server) -> Record:
 
 
 def _link(
-    record: Record, name: str, mtu_bytes: int, addresses: list[str], *, bond: str = "", vlans: Any = (), dhcp: bool = False
+    record: Record,
+    name: str,
+    mtu_bytes: int,
+    addresses: list[str],
+    *,
+    bond: str = "",
+    vlans: Any = (),
+    dhcp: bool = False,
+    lldp: bool = False,
 ) -> None:
     for what, value in {
         "mtu_bytes": mtu_bytes,
@@ -186,6 +199,7 @@ def _link(
         "bond": bond,
         "vlans": sorted(vlans),
         "dhcp": dhcp,
+        "lldp": lldp,
     }.items():
         record["link", name, what] = value
 

@@ -74,7 +74,9 @@ def describe_tests(role: str, meta: dict[str, Any]) -> list[str]:
     others = " and ".join({"EL": "Rocky"}.get(name, name) for name in platforms if name != "Debian")
     line = f"Converged in containers of Debian 12 by `molecule/{role}`."
     if others:
-        line += f" For {others} there are task paths; their arguments, templates and syntax are tested, but on no such host."
+        own = any((ROOT / "roles" / role / "tasks").glob("*redhat*.yml"))
+        steps = f"For {others} there are task paths" if own else f"On {others} it takes the same steps"
+        line += f" {steps}; their arguments, templates and syntax are tested, but on no such host."
     return ["## Tested", "", line]
 
 

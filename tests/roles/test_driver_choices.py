@@ -18,11 +18,18 @@ ASKED = {
     "signed": "{{ __nvidia_driver_signed_modules }}",
     "flavour": "{{ __nvidia_driver_flavour }}",
     "headers": "{{ __nvidia_driver_header_names }}",
+    "headers_missing": "{{ __nvidia_driver_headers_missing }}",
+    "headers_wanted": "{{ __nvidia_driver_headers_wanted }}",
+    "headers_absent": "{{ __nvidia_driver_headers_absent }}",
+    "unbuilt": "{{ __nvidia_driver_unbuilt }}",
+    "unbuilt_others": "{{ __nvidia_driver_unbuilt_others }}",
+    "elsewhere": "{{ __nvidia_driver_elsewhere }}",
     "others": "{{ __nvidia_driver_others }}",
     "moves": "{{ __nvidia_driver_moves }}",
     "wanted": "{{ __nvidia_driver_wanted }}",
     "held": "{{ __nvidia_driver_held }}",
     "fabric": "{{ __fabric_manager_all }}",
+    "fabric_tools": "{{ __fabric_manager_tools }}",
     "fabric_wanted": "{{ __fabric_manager_wanted }}",
 }
 TABLE = read(ROOT / "tests/roles/driver_choices.yml")

@@ -140,6 +140,7 @@ def test_what_the_module_looks_for_is_in_the_files(cluster, wanted):
     [
         (r"Gateway=10\.64\.0\.0\n", "Gateway=10.64.0.2\n", "10.64.0.2"),
         (r"Table=100\n", "Table=101\n", "table 10"),
+        (r"EmitLLDP=yes\n", "", "lldp: False"),
         (r"MTUBytes=9000", "MTUBytes=1500", "1500"),
         (r"MultiPathRoute=\S+\n", "", "metric 100"),
         (r"PermanentMACAddress=02:00:5e:00:00:08", "PermanentMACAddress=02:00:5e:00:00:09", "02:00:5e:00:00:09"),

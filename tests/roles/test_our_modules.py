@@ -1,6 +1,7 @@
 """What our own modules decide on a host, tried without one: files that differ, NICs that lack, names that are swapped."""
 
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -91,6 +92,7 @@ def test_a_link_in_the_way_becomes_a_file(tmp_path, utils):
     [
         ([{"path": "etc/a", "content": ""}], "not an absolute path: etc/a"),
         ([{"path": "/a", "content": "1"}, {"path": "/a", "content": "2"}], "named more than once: /a"),
+        ([{"path": "/a", "content": "", "validate": "visudo -c"}], "validate has no %s, which stands for the new file: /a"),
         ([{"path": "/a", "content": "", "owner": "nobody-of-that-name"}], "nobody-of-that-name"),
         ([{"path": "/etc", "content": ""}], "/etc is a folder"),
     ],
@@ -98,6 +100,100 @@ def test_a_link_in_the_way_becomes_a_file(tmp_path, utils):
 def test_what_cannot_be_written_is_said(files, word, utils):
     with pytest.raises(utils[0].FileSetError, match=word):
         utils[0].plan_changes(files, [])
+
+
+LABEL = "system_u:object_r:etc_t:s0"
+
+
+def make_module(monkeypatch):
+    """Return an AnsibleModule as on a host with SELinux: labels are real, the policy is a double.
+
+    A kernel without SELinux keeps labels as it keeps any attribute of a file, so they are read back from the disk.
+    """
+    from ansible.module_utils import basic
+
+    module = basic.AnsibleModule.__new__(basic.AnsibleModule)
+    module.check_mode = False
+    monkeypatch.setattr(module, "selinux_enabled", lambda: True, raising=False)
+    monkeypatch.setattr(module, "selinux_default_context", lambda path, mode=0: LABEL.split(":"), raising=False)
+    monkeypatch.setattr(module, "selinux_context", lambda path: ["unconfined_u", "object_r", "tmp_t", "s0"], raising=False)
+    monkeypatch.setattr(module, "is_special_selinux_path", lambda path: (False, None), raising=False)
+    monkeypatch.setattr(module, "run_command", run_validator, raising=False)
+    return module
+
+
+def run_validator(command, handle_exceptions=True):
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def read_label(path):
+    return os.getxattr(path, "security.selinux", follow_symlinks=False).decode().rstrip("\0")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="not root: labels are the kernel's")
+def test_files_folders_and_links_have_the_label_of_their_path(tmp_path, utils, monkeypatch):
+    files, _ = utils
+    (tmp_path / "old.conf").write_text("old\n")
+    wanted = [
+        *list_owned(tmp_path / "new/a.conf", "x\n", mode="0600"),
+        *list_owned(tmp_path / "old.conf", "new\n"),
+        {"path": str(tmp_path / "zone"), "link": "/usr/share/zoneinfo/UTC"},
+    ]
+    files.write_changes(files.plan_changes(wanted, []), module=make_module(monkeypatch))
+    paths = [tmp_path / name for name in ("new", "new/a.conf", "old.conf", "zone")]
+    assert {path.name: read_label(path) for path in paths} == {path.name: LABEL for path in paths}
+    assert [stat.S_IMODE(path.stat().st_mode) for path in paths[1:3]] == [0o600, 0o644]
+    assert files.plan_changes(wanted, []) == []
+
+
+def test_one_file_that_its_program_refuses_keeps_all_as_they_were(tmp_path, utils, monkeypatch):
+    files, _ = utils
+    (tmp_path / "grub.cfg").write_text("A=1\n")
+    wanted = [
+        *list_owned(tmp_path / "a.conf", "x\n"),
+        *list_owned(tmp_path / "b.cfg", 'B="\n', validate="sh -n %s"),
+        *list_owned(tmp_path / "c.cfg", "x\n", validate="gpuyard-no-such-program %s"),
+        *list_owned(tmp_path / "grub.cfg", "A=2\n", validate="sh -n %s"),
+    ]
+    changes = files.plan_changes(wanted, [])
+    with pytest.raises(files.FileSetError) as refusal:
+        files.write_changes(changes, module=make_module(monkeypatch), backup=True)
+    said = str(refusal.value).splitlines()
+    assert [line.split(":")[0] for line in said] == ["nothing was changed", f"- {tmp_path}/b.cfg", f"- {tmp_path}/c.cfg"]
+    assert "nterminated" in said[1]
+    assert "fix: install the program" in said[2]
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"grub.cfg": "A=1\n"}, "and nothing lies around"
+
+
+def test_a_full_disk_leaves_all_as_it_was(tmp_path, utils, monkeypatch):
+    files, _ = utils
+    (tmp_path / "a.conf").write_text("old\n")
+    changes = files.plan_changes([*list_owned(tmp_path / "a.conf", "new\n"), *list_owned(tmp_path / "b.conf", "x\n")], [])
+    sync = os.fsync
+    calls = []
+
+    def fill(handle):
+        calls.append(handle)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", fill)
+    with pytest.raises(OSError, match="No space left"):
+        files.write_changes(changes, module=make_module(monkeypatch))
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.conf": "old\n"}
+
+
+def test_a_backup_is_kept_and_not_purged(tmp_path, utils, monkeypatch):
+    files, _ = utils
+    (tmp_path / "ada").write_text("old\n")
+    (tmp_path / "ben").write_text("gone\n")
+    wanted = list_owned(tmp_path / "ada", "new\n")
+    kept = files.write_changes(files.plan_changes(wanted, [f"{tmp_path}/*"]), module=make_module(monkeypatch), backup=True)
+    assert sorted(Path(path).read_text() for path in kept) == ["gone\n", "old\n"]
+    assert files.plan_changes(wanted, [f"{tmp_path}/*"]) == []
+    assert sorted(path.name.split(".")[0] for path in tmp_path.iterdir()) == ["ada", "ada", "ben"]
 
 
 # --- Units

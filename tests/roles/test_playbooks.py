@@ -29,7 +29,8 @@ def test_one_verb_per_file(name):
     assert play["tags"] == [verb], "the tag is the verb"
     assert play["become"] is True
     assert play["max_fail_percentage"] == "{{ failure_budget | default(10) }}"
-    assert verb == "reboot" or play["serial"] == "{{ batch | default('100%') }}"
+    size = "'100%'" if verb == "reboot" else "batch | default('100%')"
+    assert play["serial"] == f"{{{{ {size} | gpuyard.cluster.batch_sizes(groups) }}}}"
     assert all(role["role"].removeprefix("gpuyard.cluster.") in ROLES for role in play.get("roles", []))
 
 
@@ -56,6 +57,52 @@ def test_syntax_of_site(tmp_path, collection):
     done = check_syntax(ROOT / "playbooks/site.yml", tmp_path, "--list-tasks")
     assert done.returncode == 0, done.stdout + done.stderr
     assert [verb for verb in VERBS if f"TAGS: [{verb.removesuffix('.yml')}]" not in done.stdout] == []
+
+
+def play_elsewhere(name, folder, *options, inventory, **environment):
+    """Run a playbook in another folder than the checkout's, without its configuration; return exit code and output."""
+    settings = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    settings |= {"ANSIBLE_HOME": str(folder / "home"), "HOME": str(folder), **environment}
+    command = [BIN / "ansible-playbook", *options, "-i", inventory, ROOT / "playbooks" / name]
+    done = subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["site.yml", "reboot.yml", "gpus.yml", "gpu_feed.yml", "provision.yml"])
+def test_without_our_configuration_it_says_what_to_set(name, tmp_path):
+    code, said = play_elsewhere(name, tmp_path, inventory=ROOT / "inventory/lab/cluster.yml")
+    assert code != 0, said
+    assert "not found? set ANSIBLE_CONFIG" in said
+
+
+@pytest.mark.parametrize("name", ["site.yml", "gpus.yml", "provision.yml"])
+def test_an_intent_that_was_read_as_groups_and_hosts_is_refused(name, tmp_path, collection):
+    """The collection is installed, and its inventory plugin not enabled."""
+    where = {"ANSIBLE_COLLECTIONS_PATH": str(collection)}
+    code, said = play_elsewhere(name, tmp_path, inventory=ROOT / "inventory/lab/cluster.yml", **where)
+    assert code != 0, said
+    assert "the inventory has no servers; expected those of an intent" in said
+    assert f"fix: export ANSIBLE_CONFIG={ROOT}/ansible.cfg" in said
+
+
+@pytest.mark.parametrize("batch", ['"foo"', "0", "-1", '"101%"', '["1", "x%"]', "[]", "true"])
+def test_a_batch_that_is_no_size_is_refused(batch, tmp_path, collection):
+    (tmp_path / "hosts.yml").write_text("servers: {hosts: {gpu-001: }}\n")
+    where = {"ANSIBLE_COLLECTIONS_PATH": str(collection)}
+    words = f'{{"batch": {batch}}}'
+    code, said = play_elsewhere("base.yml", tmp_path, "-e", words, inventory="hosts.yml", **where)
+    assert code != 0, said
+    assert "batch: " in said and "; fix: -e batch=32" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("batch", ["32", "10%", '{"batch": [1, 8, "25%"]}'])
+def test_a_batch_that_is_one_is_taken(batch, tmp_path, collection):
+    (tmp_path / "hosts.yml").write_text("servers: {hosts: {gpu-001: }}\n")
+    where = {"ANSIBLE_COLLECTIONS_PATH": str(collection)}
+    words = batch if batch[0] == "{" else f"batch={batch}"
+    code, said = play_elsewhere("base.yml", tmp_path, "-e", words, "--tags", "none", inventory="hosts.yml", **where)
+    assert code == 0, said
 
 
 def test_syntax_of_every_task_file(tmp_path, collection):

@@ -1,4 +1,5 @@
-# Print, one a line, the system's family, its kernel, which nccl-tests was built, and `NAME VERSION STATE` of what dpkg has.
+# Print, one a line, the system's family, its kernel, which nccl-tests was built, `modules` with their kind (open, proprietary, or nothing
+# where NVIDIA's are not there), `loaded` with nvidia and nvidia_peermem where they are, and `NAME VERSION STATE` of what dpkg has.
 # Arguments: the file that says what was built, and names of packages.
 . /etc/os-release
 case " $ID ${ID_LIKE:-} " in
@@ -10,4 +11,13 @@ uname -r
 built=$1
 shift
 printf '%s\n' "$(head -n 1 "$built" 2>/dev/null)"
+# The loaded module names its kind, else the license of the one on disk does: NVIDIA's driver installation guide.
+case "$(cat /proc/driver/nvidia/version 2>/dev/null || modinfo -F license nvidia 2>/dev/null)" in
+  *Open* | *GPL*) echo modules open ;;
+  "") echo modules ;;
+  *) echo modules proprietary ;;
+esac
+loaded=
+for module in nvidia nvidia_peermem; do [ ! -d "/sys/module/$module" ] || loaded="$loaded $module"; done
+echo "loaded$loaded"
 dpkg-query -W -f '${Package} ${Version} ${db:Status-Abbrev}\n' "$@" 2>/dev/null || true

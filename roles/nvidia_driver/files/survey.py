@@ -1,10 +1,11 @@
 """Read what the NVIDIA roles decide by, in one call, and write it as JSON. Python 3.9 suffices.
 
-Reads only; a tool that is missing is an empty answer. Keys: os_family, distribution, kernel, kernels, gpus [{bus, device}],
-nvswitches, bridges, nouveau, loaded, secure_boot, key_enrolled, packages {name: version}, holds, dkms [{module, version, kernel,
-state}], runfile, smi {rc, lines, text}, processes [{pid, name}], fabric [{bus, state, status}],
-fabric_manager (active, inactive, failed and so on; empty without systemd), unread (files of the role for modprobe that the
-initramfs and the module have not taken as they are: tasks/load.yml keeps the sums of those that were).
+Reads only; a tool that is missing is an empty answer. With `--booted` it waits first until the boot is over, whose units wait
+for GPUs. Keys: os_family, distribution, kernel (running), next_kernel (that the boot loader takes next), kernels (installed,
+oldest first), modules {kernel: version of its module nvidia}, gpus [{bus, device}], nvswitches, bridges, nouveau, loaded,
+secure_boot, key_enrolled, packages {name: version}, holds, runfile, smi {rc, lines, text}, processes [{pid, name}], fabric
+[{bus, state, status}], fabric_manager (active, inactive, failed and so on; empty without systemd), unread (files of the role for
+modprobe that the initramfs and the module have not taken as they are: tasks/load.yml keeps the sums of those that were).
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 PACKAGES = re.compile(
-    r"nvidia|^cuda-drivers|^libnv|^nvlsm$|^dkms$|^mokutil$|^linux-(image|headers|modules)|^kernel(-core|-devel.*)?$",
+    r"nvidia|^cuda-drivers|^libnv|^nvlsm$|^infiniband-diags$|^mokutil$|^linux-(image|headers|modules)|^kernel(-core|-devel.*)?$",
 )
 FIELDS = (
     "index,name,uuid,serial,pci.bus_id,driver_version,persistence_mode,ecc.mode.current,"
@@ -94,31 +96,53 @@ def read_secure_boot() -> str:
 
 
 def list_packages() -> tuple[dict, list[str], str]:
-    """Return (packages of interest {name: version}, held names, family of the distribution)."""
+    """Return (packages of interest {name: version}, held names, family of the distribution).
+
+    RHEL's headers go by kernel-devel-RELEASE, as Debian's by linux-headers-RELEASE.
+    """
     if shutil.which("dpkg-query"):
         rows = run("dpkg-query", "-W", "-f", "${db:Status-Abbrev}|${Package}|${Version}\n")[1].splitlines()
         found = [row.split("|") for row in rows]
         installed = {name: version for state, name, version in found if state[1:2] == "i" and PACKAGES.search(name)}
         return installed, [name for state, name, _ in found if state[:1] == "h"], "debian"
-    rows = run("rpm", "-qa", "--qf", "%{NAME}|%{VERSION}-%{RELEASE}\n")[1].splitlines()
-    installed = dict(row.split("|") for row in rows if PACKAGES.search(row.split("|")[0]))
+    rows = [row.split("|") for row in run("rpm", "-qa", "--qf", "%{NAME}|%{VERSION}-%{RELEASE}|%{ARCH}\n")[1].splitlines()]
+    # Several of a kernel's headers are installed beside each other: each has the kernel's release in its name here.
+    headers = {f"{name}-{version}.{arch}": version for name, version, arch in rows if name.startswith("kernel-devel")}
+    installed = {name: version for name, version, _ in rows if PACKAGES.search(name)} | headers
     locks = run("dnf", "-q", "versionlock", "list")[1] if installed else ""
     return installed, [name for name in installed if re.search(rf"^{re.escape(name)}-\d", locks, re.MULTILINE)], "redhat"
 
 
-def list_dkms() -> list[dict]:
-    """Return what dkms has of NVIDIA's driver: `nvidia/580.95.05, K, x86_64: installed`, or by DKMS 2 `nvidia, 580.95.05, …`.
-
-    Packagers name the module nvidia, nvidia-open, nvidia-current or nvidia-current-open; nvidia-fs is another one.
-    """
-    said = run("dkms", "status")[1]
-    found = re.findall(r"^(nvidia(?:-current)?(?:-open)?)(?:/|, )([^,:\s]+)(?:, ([^,]+), [^:]+)?: (\w+)", said, re.MULTILINE)
-    return [{"module": module, "version": version, "kernel": kernel, "state": state} for module, version, kernel, state in found]
-
-
 def list_kernels() -> list[str]:
-    """Return the kernels that this server can boot: folders of modules that hold a kernel's own."""
-    return sorted(folder.parent.name for folder in pathlib.Path("/lib/modules").glob("*/kernel"))
+    """Return the installed kernels, oldest first: folders of modules that hold a kernel's own."""
+    return sorted((folder.parent.name for folder in pathlib.Path("/lib/modules").glob("*/kernel")), key=rank)
+
+
+def rank(kernel: str) -> list[tuple[bool, int, str]]:
+    """Return what a kernel's release is sorted by: `6.1.0-9-amd64` is older than `6.1.0-44-amd64`."""
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|[a-z]+", kernel)]
+
+
+def read_next_kernel(kernels: list[str]) -> str:
+    """Return the kernel that the boot loader takes next; the newest, with which GRUB's menu begins, where it names no other.
+
+    RHEL's boot loader is asked by grubby. Debian's takes GRUB_DEFAULT, or what grub-set-default or grub-reboot left in grubenv.
+    """
+    told = run("grubby", "--default-kernel")[1]
+    if not told:
+        files = [pathlib.Path("/etc/default/grub"), *sorted(pathlib.Path("/etc/default/grub.d").glob("*.cfg"))]
+        lines = re.findall(r"^GRUB_DEFAULT=[\"']?([^\"'\n]*)", "\n".join(map(read, files)), re.MULTILINE)
+        kept = dict(re.findall(r"^(next_entry|saved_entry)=(.+)$", read("/boot/grub/grubenv"), re.MULTILINE))
+        default = lines[-1] if lines else ""
+        told = kept.get("next_entry") or (kept.get("saved_entry", "") if default == "saved" else default)
+    named = [name for name in kernels if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", told)]
+    return max(named, key=len) if named else kernels[-1] if kernels else ""
+
+
+def list_modules(kernels: list[str]) -> dict[str, str]:
+    """Return the version of the module nvidia that each kernel has; one without it is left out."""
+    found = {kernel: run("modinfo", "-k", kernel, "-F", "version", "nvidia") for kernel in kernels}
+    return {kernel: said.strip() for kernel, (code, said) in found.items() if code == 0}
 
 
 def read_smi(loaded: str) -> tuple[dict, list[dict], list[dict]]:
@@ -143,19 +167,30 @@ def read_smi(loaded: str) -> tuple[dict, list[dict], list[dict]]:
     return {"rc": code, "lines": lines, "text": rest}, processes, [{"bus": b, "state": s, "status": t} for b, s, t in fabric]
 
 
+def await_boot() -> None:
+    """Wait until systemd has started, skipped or given up all that belongs to the boot, fifteen minutes at most."""
+    end = time.monotonic() + 900
+    while time.monotonic() < end and run("systemctl", "is-system-running")[1].strip() in ("initializing", "starting"):
+        time.sleep(1)
+
+
 def main() -> None:
     """Print the survey."""
+    if "--booted" in sys.argv:
+        await_boot()
     gpus, nvswitches, bridges = list_pci()
     packages, holds, family = list_packages()
     loaded = read_loaded()
     smi, processes, fabric = read_smi(loaded)
-    secure_boot = read_secure_boot()
+    secure_boot, kernels = read_secure_boot(), list_kernels()
     keys = run("mokutil", "--test-key", "/var/lib/dkms/mok.pub")[1] if secure_boot == "enabled" else ""
     answer = {
         "os_family": family,
         "distribution": read_distribution(),
         "kernel": run("uname", "-r")[1].strip(),
-        "kernels": list_kernels(),
+        "next_kernel": read_next_kernel(kernels),
+        "kernels": kernels,
+        "modules": list_modules(kernels),
         "gpus": gpus,
         "nvswitches": nvswitches,
         "bridges": bridges,
@@ -165,7 +200,6 @@ def main() -> None:
         "key_enrolled": "already enrolled" in keys,
         "packages": packages,
         "holds": holds,
-        "dkms": list_dkms(),
         "runfile": pathlib.Path("/usr/bin/nvidia-uninstall").exists(),
         "smi": smi,
         "processes": processes,
@@ -176,4 +210,5 @@ def main() -> None:
     sys.stdout.write(json.dumps(answer))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-# Print the system's family, its name, its version and the machine's architecture, or refuse a system that the role does not know.
+# Print the system's family, its name, its version the machine's architecture and whether dpkg was interrupted, or refuse a system that the role does not know.
 . /etc/os-release
 case " $ID ${ID_LIKE:-} " in
   *" debian "*) family=debian ;;
@@ -8,4 +8,6 @@ case " $ID ${ID_LIKE:-} " in
     exit 1
     ;;
 esac
-echo "$family $ID $VERSION_ID $(uname -m)"
+state=whole
+[ -z "$(ls /var/lib/dpkg/updates 2>/dev/null)" ] || state=interrupted
+echo "$family $ID $VERSION_ID $(uname -m) $state"

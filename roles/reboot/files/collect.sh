@@ -1,5 +1,6 @@
 #!/bin/sh
-# Print, as JSON, why this host wants a reboot, and the processes that hold a GPU open. Reads only.
+# Print, as JSON, why this host wants a reboot, the processes that hold a GPU open, and which of the units named run. Reads only.
+# Arguments: names of units, as patterns.
 reasons=
 for file in /run/gpuyard/reboot-required.d/*; do
   [ -f "$file" ] || continue
@@ -15,4 +16,7 @@ for process in $(find /proc/[0-9]*/fd -maxdepth 1 -lname '/dev/nvidia[0-9]*' 2>/
   esac
   users="$users${users:+, }\"$name ($process)\""
 done
-printf '{"reasons": [%s], "users": [%s]}\n' "$reasons" "$users"
+services=
+[ $# -eq 0 ] || services=$(systemctl list-units --plain --no-legend --state=active,activating,reloading "$@" 2>/dev/null |
+  sed 's/ .*//; s/["\\]//g; s/.*/"&"/' | paste -sd, -)
+printf '{"reasons": [%s], "users": [%s], "services": [%s]}\n' "$reasons" "$users" "$services"

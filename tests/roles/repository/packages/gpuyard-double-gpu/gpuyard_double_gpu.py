@@ -1,8 +1,12 @@
 """Double of a server's GPUs, kernel modules and firmware: what the doubles of NVIDIA's tools read and change.
 
 What outlives a reboot lies in /var/lib/gpuyard-double: `gpus.json` (the GPUs, NVSwitches, processes), `kernel.json` (kernels,
-nouveau, Secure Boot, the initramfs) and `dkms.json`. What a reboot clears lies in /run/gpuyard-double/gpu.json: the module,
-persistence mode, power limits, the fabric. Change it in a test with the command `gpuyard-double-gpu`.
+nouveau, Secure Boot, the initramfs) and `dkms.json`. What a reboot clears lies in /run/gpuyard-double/gpu.json: modules, device
+files, persistence mode, power limits, the fabric. Change it in a test with the command `gpuyard-double-gpu`.
+
+At boot nobody but udev loads the module, and it does so late (`udev_late_s`), when the units of the boot were started long ago:
+loading takes seconds with eight GPUs, and nothing orders a unit after it. Loading makes no device files. udev's rules,
+nvidia-modprobe and, by way of that one, nvidia-smi do.
 
 The outputs of the doubles follow NVIDIA's manual page of nvidia-smi and logs that operators published; none was recorded from a
 GPU by this project.
@@ -12,7 +16,9 @@ import fcntl
 import json
 import os
 import pathlib
+import shutil
 import subprocess
+import time
 from contextlib import contextmanager
 
 KEPT = pathlib.Path(os.environ.get("GPUYARD_DOUBLE_KEPT", "/var/lib/gpuyard-double"))
@@ -38,6 +44,7 @@ KERNEL = {
     "secure_boot": "unsupported",
     "mok_enrolled": False,
     "fail_builds": [],
+    "udev_late_s": 20,
 }
 
 
@@ -83,7 +90,8 @@ def read_kept(name):
 
 def read_volatile():
     """Return what a reboot clears."""
-    state = {"loaded": None, "nouveau": False, "persistence": {}, "limits": {}, "fabric": "", "kernel": ""}
+    state = {"loaded": None, "nodes": False, "modules": [], "nouveau": False}
+    state |= {"persistence": {}, "limits": {}, "fabric": "", "kernel": ""}
     return {**state, **_read(VOLATILE / "gpu.json", {})}
 
 
@@ -153,8 +161,42 @@ def unload_nvidia():
         return "modprobe: FATAL: Module nvidia is in use."
     with changing("volatile") as now:
         now.update(loaded=None, limits={}, persistence={}, fabric="")
+        now["modules"] = [name for name in now["modules"] if name != "nvidia_peermem"]
     show_module()
     return ""
+
+
+def load_other(name):
+    """Load ib_umad, or nvidia_peermem, which loads nvidia before itself; return "" or the message with which it refuses."""
+    refused = load_nvidia() if name.startswith("nvidia") else ""
+    if not refused:
+        with changing("volatile") as now:
+            now["modules"] = sorted({*now["modules"], name})
+        show_module()
+    return refused
+
+
+def load_listed():
+    """Load what files under /etc/modules-load.d name, and return the refusals."""
+    files = pathlib.Path("/etc/modules-load.d").glob("*.conf")
+    lines = [line.strip() for path in files for line in path.read_text().splitlines()]
+    names = [line.replace("-", "_") for line in lines if line[:1] not in ("", "#", ";")]
+    return [load_other(name) for name in names if name in ("ib_umad", "nvidia_peermem")]
+
+
+def make_nodes():
+    """Make the device files of a loaded module, as nvidia-modprobe and udev's rules do."""
+    if read_volatile()["loaded"]:
+        with changing("volatile") as now:
+            now["nodes"] = True
+        show_module()
+
+
+def open_as_root():
+    """Do what NVIDIA's tools do for root before they open the driver: nvidia-modprobe, where it is installed."""
+    if shutil.which("nvidia-modprobe"):
+        load_nvidia()
+        make_nodes()
 
 
 def show_module():
@@ -164,7 +206,8 @@ def show_module():
     version = proc / "nvidia/version"
     version.parent.mkdir(parents=True, exist_ok=True)
     loaded = state["loaded"]
-    for name, there in (("nouveau", state["nouveau"]), ("nvidia", bool(loaded))):
+    others = [(name, name in state["modules"]) for name in ("ib_umad", "nvidia_peermem")]
+    for name, there in (("nouveau", state["nouveau"]), ("nvidia", bool(loaded)), *others):
         subprocess.run(["rm", "-rf", str(modules / name)], check=True)
         if there:
             (modules / name).mkdir(parents=True)
@@ -175,11 +218,15 @@ def show_module():
         (modules / "nvidia/version").write_text(loaded["version"] + "\n")
     else:
         version.unlink(missing_ok=True)
+    nodes, switches = bool(loaded) and state["nodes"], 0 if hides_switches(gpus) or not loaded else gpus["nvswitches"]
     for number in range(max(len(gpus["gpus"]), 16)):
-        _node(f"/dev/nvidia{number}", bool(loaded) and number < len(gpus["gpus"]))
+        _node(f"/dev/nvidia{number}", nodes and number < len(gpus["gpus"]))
     for number in range(16):
-        _node(f"/dev/nvidia-nvswitch{number}", bool(loaded) and number < gpus["nvswitches"] and not hides_switches(gpus))
-    _node("/dev/nvidiactl", bool(loaded))
+        _node(f"/dev/nvidia-nvswitch{number}", nodes and number < switches)
+    _node("/dev/nvidiactl", nodes)
+    subprocess.run(["rm", "-rf", str(proc / "nvidia-nvswitch")], check=True)
+    for number in range(switches):
+        (proc / f"nvidia-nvswitch/devices/0000:c{number}:00.0").mkdir(parents=True)
 
 
 def _node(path, wanted):
@@ -205,13 +252,14 @@ def write_sysfs():
     for bus, vendor, device, kind in rows:
         folder = root / bus
         folder.mkdir(parents=True)
-        for name, text in (("vendor", vendor), ("device", device), ("class", kind), ("vpd", "SMDL=SW_MNG")):
+        vpd = [("vpd", "SMDL=SW_MNG")] if vendor == "0x15b3" else []
+        for name, text in (("vendor", vendor), ("device", device), ("class", kind), *vpd):
             (folder / name).write_text(text + "\n")
     return root
 
 
 def boot():
-    """Do what the kernel does at boot: pick the newest kernel, show the PCI bus, load nouveau or nvidia."""
+    """Do what the kernel does at boot: pick the newest kernel, show the PCI bus, load nouveau where the initramfs has it."""
     kernel = read_kept("kernel")
     VOLATILE.mkdir(parents=True, exist_ok=True)
     (VOLATILE / "gpu.json").unlink(missing_ok=True)
@@ -226,4 +274,11 @@ def boot():
     ):
         subprocess.run(["umount", "-q", over], check=False, stderr=subprocess.DEVNULL)
         subprocess.run(["mount", "--bind", str(shown), over], check=False)
-    return load_nvidia()
+
+
+def udev():
+    """Do what udev does with a GPU of the PCI bus, late: load the module, then make its device files; return "" or a refusal."""
+    time.sleep(read_kept("kernel")["udev_late_s"])
+    refused = load_nvidia()
+    make_nodes()
+    return refused
