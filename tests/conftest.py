@@ -1,6 +1,7 @@
 """Options and rules that all tests share."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +9,10 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and what they start, and interrupt, would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Ansible and its like are installed beside this Python, which need not be the one on the caller's path.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

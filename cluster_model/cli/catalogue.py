@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
 
 
+UNCONFIRMED = (
+    "* holds numbers that were not read in the maker's own text; gpuyard catalogue MODEL shows which, with their sources"
+)
+
+
 class Entry(NamedTuple):
     """One model: kind, name, facts in a line, the whole of it, whether all numbers are the maker's own, and its file."""
 
@@ -102,6 +107,8 @@ def _list_table(entries: list[Entry]) -> None:
         for entry in entries:
             if entry.kind == kind:
                 click.echo(f"  {entry.name + ('' if entry.is_confirmed else ' *'):{width}}  {entry.facts}")
+    if not all(entry.is_confirmed for entry in entries):
+        click.echo(UNCONFIRMED)
 
 
 def _show_entry(entry: Entry) -> None:
@@ -110,5 +117,8 @@ def _show_entry(entry: Entry) -> None:
 
     is_ours = entry.path.is_relative_to(PACKAGE)
     path = entry.path.relative_to(PACKAGE.parent) if is_ours else entry.path
-    click.echo(f"{entry.kind} {entry.name}: {entry.facts}\n{path.as_posix()}\n")
+    click.echo(f"{entry.kind} {entry.name}: {entry.facts}\n{path.as_posix()}")
+    if not entry.is_confirmed:
+        click.echo("Numbers under `confirmed: false` were not read in the maker's own text.")
+    click.echo()
     click.echo(entry.path.read_text("utf-8"), nl=False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cluster_model.cli.findings import Format, format_headlines, print_findings, promote_warnings, wants_colour
+from cluster_model.cli.interrupt import while_reading
 from cluster_model.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
@@ -77,14 +78,15 @@ def inspect_cluster(path: Path) -> Inspection:
     Returns:
         What was reached, with findings located and in the order of print.
     """
-    from cluster_model.intent.load import load_cluster
+    with while_reading(click.get_current_context(silent=True) is not None):
+        from cluster_model.intent.load import load_cluster
 
-    loaded = load_cluster(path)
-    inspection = Inspection(loaded, list(loaded.findings))
-    if loaded.cluster is not None and not has_errors(loaded.findings):
-        inspection.findings += [loaded.source.locate(finding) for finding in _run_stages(inspection, loaded.cluster)]
-    inspection.findings.sort(key=lambda finding: finding.sort_key)
-    return inspection
+        loaded = load_cluster(path)
+        inspection = Inspection(loaded, list(loaded.findings))
+        if loaded.cluster is not None and not has_errors(loaded.findings):
+            inspection.findings += [loaded.source.locate(finding) for finding in _run_stages(inspection, loaded.cluster)]
+        inspection.findings.sort(key=lambda finding: finding.sort_key)
+        return inspection
 
 
 def _run_stages(inspection: Inspection, cluster: Cluster) -> list[Diagnostic]:

@@ -16,13 +16,18 @@ from unicodedata import east_asian_width
 import click
 
 from cluster_model.diagnostic import ORDER, Diagnostic
+from cluster_model.reading import read_file
+from cluster_model.texts import UNPRINTABLE, drop_surrogates, show_text
 
 Format = Literal["text", "json", "github"]
 FOLD_AFTER = 3
 """Findings of one kind that are printed in full; the rest are counted."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_UNSHOWN = re.compile(f"[{UNPRINTABLE}]")
 WIDTH = 120
 """Longest source line shown whole, in characters."""
+_READ = ("CAT", "RND")
+"""Findings about files that are read again to show a line; what others are about may be anything, a private key for one."""
+_MOST_BYTES = 4_000_000
 _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
 
 
@@ -45,7 +50,7 @@ def print_findings(findings: Sequence[Diagnostic], form: Format, lines: Mapping[
     Args:
         findings: what to print, in order.
         form: `text` for people, `json` for programs, `github` for annotations in a code review.
-        lines: text by file, as far as it is in memory; other files are read.
+        lines: text by file, as far as it is in memory; files of the catalogue and templates are read, and no others.
     """
     if form == "json":
         click.echo(format_json(findings))
@@ -112,17 +117,23 @@ def format_json(findings: Sequence[Diagnostic]) -> str:
         }
         for f in findings
     ]
-    return json.dumps({"findings": rows, "errors": counts["error"], "warnings": counts["warning"]}, indent=2, ensure_ascii=False)
+    body = {"findings": rows, "errors": counts["error"], "warnings": counts["warning"]}
+    return drop_surrogates(json.dumps(body, indent=2, ensure_ascii=False))
 
 
 def format_github(findings: Sequence[Diagnostic]) -> str:
     """Return findings as GitHub workflow commands (docs.github.com, "Workflow commands for GitHub Actions")."""
     rows = []
     for f in findings:
-        place = {"file": f.file, "line": str(f.line or ""), "col": str(f.column or ""), "title": f"{f.id}: {f.summary}"}
+        place = {
+            "file": show_text(f.file),
+            "line": str(f.line or ""),
+            "col": str(f.column or ""),
+            "title": show_text(f"{f.id}: {f.summary}"),
+        }
         options = ",".join(f"{key}={_escape(value, ':,')}" for key, value in place.items() if value)
-        text = "\n".join(part for part in (_explain(f), f"fix: {f.fix}" if f.fix else "") if part) or f.summary
-        rows.append(f"::{'notice' if f.severity == 'info' else f.severity} {options}::{_escape(text)}")
+        text = "\n".join(show_text(part) for part in (_explain(f), f"fix: {f.fix}" if f.fix else "") if part)
+        rows.append(f"::{'notice' if f.severity == 'info' else f.severity} {options}::{_escape(text or show_text(f.summary))}")
     return "\n".join(rows)
 
 
@@ -144,26 +155,28 @@ def _explain(finding: Diagnostic) -> str:
 
 
 def _format_one(finding: Diagnostic, lines: Mapping[str, Sequence[str]], is_coloured: bool) -> str:
-    place = ":".join(str(part) for part in (finding.file, finding.line, finding.column) if part)
+    place = ":".join(str(part) for part in (show_text(finding.file), finding.line, finding.column) if part)
     label = f"{finding.severity} {finding.id}:"
     if is_coloured:
         label = click.style(label, fg=_COLOURS[finding.severity], bold=True)
-    rows = [" ".join(part for part in (place + ":" if place else "", label, finding.summary) if part)]
+    rows = [" ".join(part for part in (place + ":" if place else "", label, show_text(finding.summary)) if part)]
     if finding.line:
         rows += _quote(_find_line(finding, lines), finding.column)
     explanation = _explain(finding)
-    rows += [f"  {explanation}"] if explanation else []
-    rows += [f"  fix: {finding.fix}"] if finding.fix else []
+    rows += [f"  {show_text(explanation)}"] if explanation else []
+    rows += [f"  fix: {show_text(finding.fix)}"] if finding.fix else []
     return "\n".join(rows)
 
 
 def _find_line(finding: Diagnostic, lines: Mapping[str, Sequence[str]]) -> str:
     text = lines.get(finding.file)
-    if text is None:
+    if text is None and finding.id.startswith(_READ):
         try:
-            text = Path(finding.file).read_text("utf-8-sig", "replace").splitlines()
+            text = read_file(Path(finding.file), _MOST_BYTES).decode("utf-8-sig", "replace").splitlines()
         except (OSError, ValueError):
             return ""
+    if text is None:
+        return ""
     return text[finding.line - 1] if finding.line <= len(text) else ""
 
 
@@ -173,7 +186,7 @@ def _quote(line: str, column: int) -> list[str]:
     at = column - 1 - (len(line) - len(body))
     if at < 0:  # the indentation itself is at fault
         body, at = line.replace("\t", "→"), column - 1
-    body = _CONTROL.sub(" ", body).rstrip()
+    body = _UNSHOWN.sub(" ", body).rstrip()
     if len(body) > WIDTH:
         start = max(0, min(at - WIDTH // 2, len(body) - WIDTH))
         left, right = "…" * (start > 0), "…" * (start + WIDTH < len(body))

@@ -8,74 +8,29 @@ from __future__ import annotations
 
 import os
 import sys
-from difflib import get_close_matches
-from importlib import import_module
-
-import click
 
 from cluster_model import __version__
-
-VERBS = (
-    "new",
-    "validate",
-    "plan",
-    "render",
-    "diff",
-    "show",
-    "verify",
-    "bmc",
-    "provision",
-    "boot-server",
-    "image",
-    "catalogue",
-    "twin",
-    "explain",
-    "schema",
-)
-"""Verbs in the order of help; each is `command` in the module of its name, which imports nothing heavy before it runs."""
-
-
-class LazyGroup(click.Group):
-    """A group whose verbs are imported when they are asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs in the order of help."""
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a verb; None for one that is not known."""
-        if cmd_name not in VERBS:
-            return None
-        module = f"{__package__}.{cmd_name.replace('-', '_')}"
-        try:
-            command: click.Command = import_module(module).command
-        except ModuleNotFoundError as error:
-            if error.name == module:
-                return None
-            raise
-        return command
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or fail naming the one that was probably meant."""
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            near = get_close_matches(args[0], VERBS, 1)
-            ctx.fail(f"there is no verb {args[0]}{f'; did you mean {near[0]}?' if near else '; gpuyard --help lists them'}")
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="gpuyard", message="%(prog)s %(version)s")
-def cli() -> None:
-    """Describe a GPU cluster once; get its checked design, cabling, switch configs and inventory."""
+from cluster_model.cli.interrupt import INTERRUPTED, ignore_from_now, leave_at_once
 
 
 def main() -> None:
-    """Run the command and exit; nothing that a user wrote ends in a traceback."""
-    sys.exit(run(sys.argv[1:]))
+    """Run the command and exit; nothing that a user wrote ends in a traceback, and neither does Ctrl-C."""
+    leave_at_once()
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # between the end of a verb and the next line
+        os.write(2, b"Interrupted.\n")
+        code = INTERRUPTED
+    ignore_from_now()
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """Run the command with these arguments and return its exit code."""
+    import click
+
+    from cluster_model.cli.group import cli
+
     try:
         code = cli.main(arguments, prog_name="gpuyard", standalone_mode=False)
         sys.stdout.flush()
@@ -86,7 +41,7 @@ def run(arguments: list[str]) -> int:
         return _close_pipe()
     except click.Abort:
         click.echo("Interrupted.", err=True)
-        return 130
+        return INTERRUPTED
     except click.UsageError as error:
         error.show()
         return 2
@@ -109,6 +64,8 @@ def _close_pipe() -> int:
 
 def _report_defect(error: Exception) -> int:
     """Say that the fault is ours, in one line; with GPUYARD_DEBUG=1 the traceback follows."""
+    import click
+
     kind = f"{type(error).__name__}: {error}".splitlines()[0]
     click.echo(
         f"error: gpuyard {__version__} has a defect ({kind}); please report it with the output under GPUYARD_DEBUG=1", err=True

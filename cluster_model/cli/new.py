@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 SCHEMA = Path("docs", "schema", "cluster.schema.json")
 LEAFS = {
-    "roce": ((800, "nvidia/sn5600"),),
+    "roce": ((200, "nvidia/sn4700"), (800, "nvidia/sn5600")),
     "infiniband": ((200, "nvidia/qm8790"), (400, "nvidia/qm9700"), (800, "nvidia/q3400-ra")),
 }
 """Compute leafs by the speed in Gb/s of the NICs that they serve, slowest first."""
@@ -28,13 +29,17 @@ STORAGE_SERVER, CONTROL_SERVER, FABRIC_MANAGER, STORAGE_LEAF = (
     "nvidia/sn4700",
 )
 BUSINESS_LEAF = "nvidia/sn3700c"
+ARISTA = {"compute": "arista/dcs-7060x6-64pe", "storage": "arista/dcs-7050cx3-32s", "business": "arista/dcs-7050cx3-32s"}
+"""Leafs for `--nos eos`, which runs on Arista's own switches alone."""
 TENANT_POOL = IPv4Network("10.0.0.0/10")
 """Where subnets of tenants are cut from; the pools of the networks lie behind it."""
 FIRST_PLACE = 16  # the intent's default place of a group's first server in a subnet
 OOB_SPINES = ((32, "nvidia/sn3700c"), (128, "nvidia/sn4700"), (512, "nvidia/sn5600"))
 """Aggregation switches by the 100 Gb/s links they can take, smallest first."""
-OOB_POOLS = ((300, "10.120.0.0/14"), (1300, "10.112.0.0/12"), (5800, "10.192.0.0/10"))
+OOB_POOLS = ((300, "10.120.0.0/14"), (1000, "10.112.0.0/12"), (2400, "10.96.0.0/11"), (5800, "10.192.0.0/10"))
 """Pools of the out-of-band network by the racks that they have room for, smallest first."""
+STRONG_W = 3000
+"""A leaf that draws more, in W, stands in stronger racks, since several may share one."""
 RACK_U, ROW_RACKS, MOST_RACKS, ROWS, UNIT, CEPH_HOSTS = 48, 20, 200, 250, 32, 3
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LETTERS = [*_ALPHABET, *(a + b for a in _ALPHABET for b in _ALPHABET if f"{a}{b}" not in {"NO", "ON"})]
@@ -119,6 +124,8 @@ def choose_values(name: str, wanted: dict[str, Any], catalogue: Catalogue) -> di
         unit = math.ceil(count / math.ceil(count / max(1, most)))
     gpu_racks = math.ceil(count / per_rack)
     rack_kw = math.ceil(per_rack * server.power.maximum_w / 1000 * 1.1)
+    switch = catalogue.switch(leaf)
+    network_kw = 45 if switch and switch.power.maximum_w > STRONG_W else 30
     others = 3 + wanted["storage"] + 2 * has_managers
     network_racks = max(2, math.ceil(others / 8) + math.ceil(count / 16))
     letters = [a for a in _LETTERS if a.startswith("N")]
@@ -143,24 +150,26 @@ def choose_values(name: str, wanted: dict[str, Any], catalogue: Catalogue) -> di
             "rows": gpu_rows | network_rows,
             "groups": {
                 "gpu": {"id": 1, "rows": list(gpu_rows), "power_kw": rack_kw, "feed_kw": rack_kw},
-                "network": {"id": 2, "rows": list(network_rows), "power_kw": 30, "feed_kw": 30},
+                "network": {"id": 2, "rows": list(network_rows), "power_kw": network_kw, "feed_kw": network_kw},
             },
         },
         "servers": servers,
-        "networks": {"compute": compute, "oob": _choose_oob(wanted, gpu_racks + network_racks)},
+        "networks": {"compute": compute, "oob": _choose_oob(wanted, gpu_racks + network_racks, catalogue)},
     }
     if not has_compute:
         del values["networks"]["compute"]
         servers["gpu"]["unit"] = None
     if wanted["storage"] or not has_compute:
-        values["networks"]["storage"] = {"leaf": STORAGE_LEAF, "nos": wanted["nos"], "pool": "10.128.0.0/12"}
+        storage_leaf = ARISTA["storage"] if wanted["nos"] == "eos" else STORAGE_LEAF
+        values["networks"]["storage"] = {"leaf": storage_leaf, "nos": wanted["nos"], "pool": "10.128.0.0/12"}
     if wanted["storage"]:
         servers["storage"] = {"id": 2, "model": STORAGE_SERVER, "count": wanted["storage"], "racks": "network"}
         values["ceph"] = {"hosts": "storage", "pools": {"datasets": {"replicas": 3}}}
     if has_managers:
         servers["fabric-manager"] = {"id": 4, "model": FABRIC_MANAGER, "count": 2, "racks": "network", "manages": "compute"}
     if wanted["tenants"]:
-        values["networks"]["business"] = {"leaf": BUSINESS_LEAF, "nos": wanted["nos"], "pool": "10.144.0.0/14"}
+        business_leaf = ARISTA["business"] if wanted["nos"] == "eos" else BUSINESS_LEAF
+        values["networks"]["business"] = {"leaf": business_leaf, "nos": wanted["nos"], "pool": "10.144.0.0/14"}
         values["tenants"] = _share_servers(wanted["tenants"], count, server.gpus.count)
     return values
 
@@ -187,6 +196,8 @@ def _share_servers(tenants: int, count: int, gpus: int) -> dict[str, Any]:
 
 def _choose_leaf(wanted: dict[str, Any], catalogue: Catalogue) -> str:
     """Return the compute leaf for the server's NICs."""
+    if wanted["nos"] == "eos" and wanted["technology"] == "roce":
+        return ARISTA["compute"]
     server = catalogue.server(wanted["server"])
     speed = _compute_speed(server) if server else 0
     return next((model for most, model in LEAFS[wanted["technology"]] if speed <= most), LEAFS[wanted["technology"]][-1][1])
@@ -240,15 +251,17 @@ def _drop_unset(value: Any) -> Any:
     return value
 
 
-def _choose_oob(wanted: dict[str, Any], racks: int) -> dict[str, Any]:
+def _choose_oob(wanted: dict[str, Any], racks: int, catalogue: Catalogue) -> dict[str, Any]:
     """Return the out-of-band network: a leaf per rack, per two racks in a large hall, under spines with a port for each."""
     racks_per_leaf = 2 if racks > 100 else None
     leafs = math.ceil(racks / (racks_per_leaf or 1))
     spine = next((model for most, model in OOB_SPINES if leafs <= most), OOB_SPINES[-1][1])
+    blocks = [block for model in (wanted["oob_leaf"], spine) if (block := catalogue.switch(model))]
+    runs = all(block.systems is None or wanted["nos"] in block.systems.nos for block in blocks)
     return {
         "leaf": wanted["oob_leaf"],
         "spine": spine,
-        "nos": wanted["nos"],
+        "nos": wanted["nos"] if runs else "sonic",
         "pool": next((pool for most, pool in OOB_POOLS if racks <= most), OOB_POOLS[-1][1]),
         "racks_per_leaf": racks_per_leaf,
     }
@@ -282,18 +295,15 @@ def _find_modeline(target: Path) -> str:
 
 
 def _refuse_invalid(file: str, text: str) -> None:
-    """Stop where the name or a number cannot stand in an intent, with the findings that `validate` would give."""
-    from pydantic import ValidationError
+    """Stop where `validate` would find errors in the text, with these findings: what is written is a start, and no puzzle."""
+    from tempfile import TemporaryDirectory
 
+    from cluster_model.cli.common import inspect_cluster
     from cluster_model.cli.findings import format_text
-    from cluster_model.intent.cluster import Cluster
-    from cluster_model.intent.messages import explain_refusals
-    from cluster_model.intent.yaml_source import read_yaml
 
-    data, source, findings = read_yaml(file, text.encode())
-    try:
-        Cluster.model_validate(data)
-    except ValidationError as error:
-        findings = [*findings, *explain_refusals(error.errors(include_url=False), data, source)]
-    if findings:
-        raise click.UsageError(f"nothing is written\n{format_text(findings, {file: source.lines})}")
+    with TemporaryDirectory(prefix="gpuyard-new-") as folder:
+        Path(folder, "cluster.yml").write_text(text, "utf-8")
+        inspection = inspect_cluster(Path(folder))
+    errors = [replace(finding, file=file) for finding in inspection.findings if finding.severity == "error"]
+    if errors:
+        raise click.UsageError(f"nothing is written\n{format_text(errors, {file: inspection.loaded.source.lines})}")

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_model.cli.common import USAGE, Opened, cluster_argument, open_cluster
-from cluster_model.cli.console import print_table, shorten_names
+from cluster_model.cli.common import ERRORS, USAGE, Opened, cluster_argument, open_cluster
+from cluster_model.cli.console import print_table, shorten_names, show_progress
 from cluster_model.cli.findings import Format
 from cluster_model.cli.tree import find_state, read_boot_index
 
 if TYPE_CHECKING:
     from cluster_model.deploy.journal import Journal, Node
     from cluster_model.deploy.provision import Host
+    from cluster_model.deploy.survey import Consent, Finding
 
 FAILED = 3
 """Exit code where a node failed; main.py has them all."""
@@ -28,8 +29,12 @@ FAILED = 3
 @click.command()
 @cluster_argument
 @click.option("--limit", "limits", multiple=True, metavar="WORD", help="Name, pattern, group, rack or unit-N; repeatable.")
+@click.option("--all", "everything", is_flag=True, help="Every node, where neither --limit nor --reinstall names any.")
 @click.option("--apply", is_flag=True, help="Do it; without it, only say what would be done.")
 @click.option("--reinstall", multiple=True, metavar="NODE", help="Install this node again, though it may hold data; repeatable.")
+@click.option("--reset-running", is_flag=True, help="Reset nodes that are on and not in the journal, unless they answer SSH.")
+@click.option("--new-journal", is_flag=True, help="Begin the journal of this cluster; its first --apply needs it.")
+@click.option("--take-over", is_flag=True, help="Go on with the journal of another boot server, which is off for good.")
 @click.option("--batch", type=click.IntRange(1, 512), default=16, show_default=True, help="Nodes that install at once.")
 @click.option("--per-rack", type=click.IntRange(1), default=4, show_default=True, help="Nodes of a rack that switch on at once.")
 @click.option("--pause", type=click.FloatRange(0), default=2, show_default=True, help="Seconds between these.")
@@ -56,9 +61,10 @@ FAILED = 3
 def command(cluster: Path, limits: tuple[str, ...], history: str | None, form: Format, **options: Any) -> None:
     """Install nodes through their BMCs and the boot server, and wait until they answer a login.
 
-    A second run does only what is missing. A node that was installed is left alone but for --reinstall, which names it. The
-    journal in the state folder holds what happened; gpuyard boot-server writes it too, so both have the same folder.
-    Exit codes: 0 all reachable, 3 a node failed (the others went on).
+    A second run does only what is missing. A node that is on is reset only where the journal says that it was begun, else with
+    --reset-running; one that answers SSH, or was installed, only with --reinstall, which names it. The journal in the state
+    folder holds what happened; gpuyard boot-server writes it too, so both have the same folder.
+    Exit codes: 0 all reachable, 1 nodes were refused, 3 a node failed (the others went on).
     """
     from cluster_model.deploy.journal import Journal
 
@@ -67,35 +73,101 @@ def command(cluster: Path, limits: tuple[str, ...], history: str | None, form: F
     if history:
         _print_history(journal, history, [server.name for server in opened.plan.servers], form)
         return
+    _require_own_cluster(journal, opened)
+    if options["take_over"]:
+        _take_over(journal, opened)
+        return
     index = read_boot_index(opened, options["tree"])
     if not index["hosts"]:
         intent = opened.loaded.source.file
         raise click.UsageError(f"{opened.plan.name} installs no server: say in {intent}, under provisioning, what is installed")
     if options["status"]:
-        _print_nodes(journal.nodes(_choose(opened, limits, index)), form)
+        _print_nodes(journal.nodes(_choose(opened, limits, index)), {}, form)
         return
-    hosts, left_out = _list_hosts(opened, limits, index, options)
-    nodes = journal.nodes([host.name for host in hosts])
-    unknown = set(options["reinstall"]) - nodes.keys()
+    if not options["everything"]:
+        limits = limits or options["reinstall"]
+    unknown = set(options["reinstall"]) - set(_choose(opened, limits, index))
     if unknown:
         raise click.BadParameter(f"not among what is to be installed: {', '.join(sorted(unknown))}", param_hint="--reinstall")
+    if options["apply"]:
+        if not limits and not options["everything"]:
+            raise click.UsageError("name the nodes with --limit, or say --all")
+        _prepare_journal(journal, opened, begin=options["new_journal"])
+    elif options["new_journal"]:
+        raise click.UsageError("--new-journal goes with --apply")
+    hosts, left_out = _list_hosts(opened, limits, index, options)
     if not options["apply"]:
-        _print_intent(hosts, nodes, left_out, form, options)
+        _print_intent(hosts, journal, left_out, form, options)
         return
-    nodes = _install(hosts, journal, form, options)
-    _print_nodes(nodes, form)
+    if options["new_journal"]:
+        journal.own(opened.plan.name)
+    nodes, refused = _install(hosts, journal, form, options)
+    _print_nodes(nodes, refused, form)
     if form == "text":
         click.echo(f"What happened, and when: {journal.path}; of one node: gpuyard provision {cluster} --history NODE")
-    if any(node.state == "failed" for node in nodes.values()):
+    if any(node.state == "failed" and name not in refused for name, node in nodes.items()):
         raise click.exceptions.Exit(FAILED)
+    if refused:
+        raise click.exceptions.Exit(ERRORS)
 
 
-def _install(hosts: Sequence[Host], journal: Journal, form: Format, options: Mapping[str, Any]) -> dict[str, Node]:
+def _require_own_cluster(journal: Journal, opened: Opened) -> None:
+    """Refuse the journal of another cluster: its nodes may have the same names."""
+    owner = journal.owner
+    if owner.cluster not in {"", opened.plan.name}:
+        raise click.UsageError(f"{journal.path} is the journal of {owner.cluster}, not of {opened.plan.name}: correct --state")
+
+
+def _prepare_journal(journal: Journal, opened: Opened, *, begin: bool) -> None:
+    """See that the journal is there and this machine's; a usage error says which word is missing."""
+    owner, known = journal.owner, journal.known()
+    if begin:
+        if owner.machine or known:
+            raise click.UsageError(f"{journal.path} has begun already, with {len(known):,} nodes: leave --new-journal out")
+        return
+    if not owner.machine and not set(known) & {server.name for server in opened.plan.servers}:
+        raise click.UsageError(
+            f"no journal of {opened.plan.name} in {journal.path.parent}: correct --state, bring the journal back from the lost "
+            "boot server and --take-over, or begin with --new-journal where nothing was installed yet"
+        )
+    if owner.machine not in {"", journal.machine}:
+        raise click.UsageError(
+            f"{journal.path} belongs to {owner.host} since {owner.since}: run it there, or --take-over once that is off for good"
+        )
+    if not owner.machine:  # of a version that did not write it down
+        journal.own(opened.plan.name)
+
+
+def _take_over(journal: Journal, opened: Opened) -> None:
+    from cluster_model.deploy.survey import is_under_way
+
+    owner, known = journal.owner, journal.known()
+    if not owner.machine:
+        raise click.UsageError(f"no journal of {opened.plan.name} in {journal.path.parent}: copy that of the other boot server")
+    if owner.machine == journal.machine:
+        raise click.UsageError(f"{journal.path} is this machine's already, since {owner.since}")
+    journal.own(opened.plan.name)
+    nodes = "node" if len(known) == 1 else "nodes"
+    under_way = sum(is_under_way(node) for node in journal.nodes(known).values())
+    click.echo(f"{journal.path} is this machine's now: {len(known):,} {nodes}, {under_way:,} of them being installed")
+    click.echo(f"{owner.host} must not serve again; with its old journal it would, so remove that before it is switched on")
+
+
+def _make_consent(options: Mapping[str, Any]) -> Consent:
+    from cluster_model.deploy.survey import Consent
+
+    return Consent(frozenset(options["reinstall"]), options["reset_running"])
+
+
+def _install(
+    hosts: Sequence[Host], journal: Journal, form: Format, options: Mapping[str, Any]
+) -> tuple[dict[str, Node], dict[str, str]]:
+    """Install hosts; return how far each came, and those that were refused with the reason."""
     from cluster_model.deploy.provision import Deadlines, Inrush, Installation, SshProber
 
     probe = SshProber(options["user"], options["key"], journal.path.parent / "known_hosts")
     with _live(journal.nodes([host.name for host in hosts]), form) as progress:
-        return Installation(
+        work = Installation(
             hosts,
             journal,
             probe,
@@ -104,9 +176,10 @@ def _install(hosts: Sequence[Host], journal: Journal, form: Format, options: Map
             Deadlines(bmc_s=options["bmc_timeout"], boot_s=options["boot_timeout"], report_s=options["step_timeout"]),
             options["attempts"],
             options["wait"],
-            frozenset(options["reinstall"]),
+            _make_consent(options),
             progress,
-        ).run()
+        )
+        return work.run(), work.refused
 
 
 def _choose(opened: Opened, limits: Sequence[str], index: Mapping[str, Any]) -> list[str]:
@@ -115,7 +188,7 @@ def _choose(opened: Opened, limits: Sequence[str], index: Mapping[str, Any]) -> 
 
     servers, unknown = choose_servers(opened.plan, limits)
     if unknown:
-        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint="--limit")
+        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint="--limit or --reinstall")
     return [server.name for server in servers if server.name in index["hosts"] and server.name != index["server"]["name"]]
 
 
@@ -127,7 +200,8 @@ def _list_hosts(
     from cluster_model.deploy.provision import Host
 
     wanted: dict[str, dict[str, Any]] = index["hosts"]
-    doors = open_doors(opened, "text", limits=limits, timeout=options["timeout"], retries=2, secrets=options["secrets"])
+    retries = 2 if options["apply"] else 0
+    doors = open_doors(opened, "text", limits=limits, timeout=options["timeout"], retries=retries, secrets=options["secrets"])
     own = index["server"]["name"]
     domain = opened.plan.site.domain
     hosts = [
@@ -142,41 +216,70 @@ def _list_hosts(
 
 
 def _print_intent(
-    hosts: Sequence[Host], nodes: Mapping[str, Node], left_out: Sequence[str], form: Format, options: Mapping[str, Any]
+    hosts: Sequence[Host], journal: Journal, left_out: Sequence[str], form: Format, options: Mapping[str, Any]
 ) -> None:
-    """Say what would be done."""
-    again = set(options["reinstall"])
-    fresh = [host for host in hosts if host.name in again or not nodes[host.name].installed]
-    nameless = [host.name for host in fresh if not host.mac]
+    """Say what each machine is at and what would be done to it; exits as --apply would."""
+    from cluster_model.deploy.survey import Survey
+
+    with show_progress(len(hosts), "asked", form) as tell:
+        found = Survey(hosts, journal, _make_consent(options), progress=tell).run()
+    acts = {act: [finding for finding in found if finding.act == act] for act in ("install", *_WORDS)}
     if form == "json":
-        would = {
-            "install": [host.name for host in fresh],
-            "overwrite": sorted(again),
-            "without_mac": nameless,
-            "left_out": left_out,
-        }
-        click.echo(json.dumps({"would": would}, indent=2))
-        return
-    names = shorten_names([host.name for host in fresh])
-    click.echo(f"would install {len(fresh):,} of {len(hosts):,} nodes, {options['batch']} at a time: {names}")
-    if again:
-        click.echo(f"would overwrite what is on {', '.join(sorted(again))}")
-    if nameless:
-        click.echo(f"without a MAC address, so they would fail: {', '.join(nameless[:8])}{' …' if len(nameless) > 8 else ''}")
-    if left_out:
-        click.echo(f"not installed over the network: {', '.join(left_out[:8])}{' …' if len(left_out) > 8 else ''}")
-    click.echo("--apply does it")
+        would = {act: [finding.name for finding in acts[act]] for act in acts}
+        would |= {"overwrite": sorted(options["reinstall"]), "left_out": list(left_out)}
+        click.echo(json.dumps({"would": would, "nodes": [asdict(finding) for finding in found]}, indent=2, ensure_ascii=False))
+    else:
+        rows = [(f.name, f.power or "?", _name_order(f, options), f.reason) for f in found]
+        print_table(("node", "power", "would", ""), rows)
+        names = shorten_names([finding.name for finding in acts["install"]])
+        words = [f"{len(acts[act]):,} {word}" for act, word in _WORDS.items() if acts[act]]
+        click.echo(f"would install {len(acts['install']):,} of {len(hosts):,} nodes, {options['batch']} at a time: {names}")
+        if words:
+            click.echo(f"of the others {', '.join(words)}")
+        if options["reinstall"]:
+            click.echo(f"would overwrite what is on {', '.join(sorted(options['reinstall']))}")
+        if left_out:
+            click.echo(f"not installed over the network: {', '.join(left_out[:8])}{' …' if len(left_out) > 8 else ''}")
+        if not journal.owner.machine and not journal.known():
+            click.echo(f"no journal in {journal.path.parent}: the first --apply wants --new-journal")
+        click.echo("--apply does it")
+    if acts["fail"] or acts["unread"]:
+        raise click.exceptions.Exit(FAILED)
+    if acts["refuse"]:
+        raise click.exceptions.Exit(ERRORS)
 
 
-def _print_nodes(nodes: Mapping[str, Node], form: Format) -> None:
+_WORDS = {
+    "wait": "are being installed",
+    "nothing": "are installed",
+    "refuse": "would be refused",
+    "fail": "would fail",
+    "unread": "have a BMC that was not read",
+}
+
+
+def _name_order(finding: Finding, options: Mapping[str, Any]) -> str:
+    if finding.act != "install":
+        return {"unread": "ask again"}.get(finding.act, finding.act)
+    again = "overwrite" if finding.name in options["reinstall"] else "install"
+    return f"switch on, {again}" if finding.power == "off" else f"reset, {again}"
+
+
+def _print_nodes(nodes: Mapping[str, Node], refused: Mapping[str, str], form: Format) -> None:
     from cluster_model.deploy.provision import count_states
 
-    counts = count_states(nodes)
+    states = count_states([node for name, node in nodes.items() if name not in refused])
+    counts: dict[str, int] = {str(state): count for state, count in states.items()}
+    counts |= {"refused": len(refused)} if refused else {}
     if form == "json":
-        rows = [asdict(node) | {"token": bool(node.token)} for node in nodes.values()]
+        rows = [asdict(node) | {"token": bool(node.token), "refused": refused.get(node.name, "")} for node in nodes.values()]
         click.echo(json.dumps({"nodes": rows, "states": counts}, indent=2, ensure_ascii=False))
         return
-    print_table(("node", "state", "since", "step", ""), [(n.name, n.state, n.since, n.step, n.reason) for n in nodes.values()])
+    cells = [
+        (n.name, "refused", "", "", refused[n.name]) if n.name in refused else (n.name, n.state, n.since, n.step, n.reason)
+        for n in nodes.values()
+    ]
+    print_table(("node", "state", "since", "step", ""), cells)
     click.echo(", ".join(f"{count:,} {state}" for state, count in counts.items()) + ".")
 
 
@@ -218,6 +321,7 @@ def _live(nodes: Mapping[str, Node], form: Format) -> Iterator[Callable[[Node], 
     from rich.console import Console
     from rich.live import Live
     from rich.table import Table
+    from rich.text import Text
 
     from cluster_model.deploy.provision import count_states
 
@@ -229,7 +333,8 @@ def _live(nodes: Mapping[str, Node], form: Format) -> Iterator[Callable[[Node], 
             table.add_column(head)
         busy = [node for node in current.values() if node.state not in {"planned", "reachable"}]
         for node in busy[:40]:
-            table.add_row(node.name, node.state, node.step, node.since, node.reason)
+            # As they are: a reason may hold brackets, which rich would take for markup.
+            table.add_row(*map(Text, (node.name, node.state, node.step, node.since, node.reason)))
         return table
 
     with Live(draw(), console=Console(stderr=True), refresh_per_second=2) as live:

@@ -35,7 +35,7 @@ def command(
     are not gpuyard's are kept. Open index.html first.
     """
     from cluster_model.render.switch import SwitchTemplateError
-    from cluster_model.render.tree import FAMILIES, list_unrendered, render_tree
+    from cluster_model.render.tree import FAMILIES, DataError, list_unrendered, render_tree
     from cluster_model.render.write import WriteError, compare_tree, write_tree
 
     _check_families(only, list(FAMILIES))
@@ -43,7 +43,7 @@ def command(
     families = set(only) or None
     try:
         files = render_tree(opened.plan, opened.catalogue, families, findings=opened.findings, inputs=hash_inputs(opened))
-    except SwitchTemplateError as error:
+    except (SwitchTemplateError, DataError) as error:
         print_findings([error.finding], form)
         raise click.exceptions.Exit(ERRORS) from None
     target = output if output is not None else Path("build") / opened.plan.name

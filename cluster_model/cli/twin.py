@@ -198,11 +198,11 @@ def open_tree_of(cluster: Path, folder: Path | None) -> Iterator[Tree]:
 def _render(opened: Any, target: Path) -> None:
     from cluster_model.cli.findings import print_findings
     from cluster_model.render.switch import SwitchTemplateError
-    from cluster_model.render.tree import render_tree
+    from cluster_model.render.tree import DataError, render_tree
 
     try:
         files = render_tree(opened.plan, opened.catalogue, {"plan", "switches", "fabric-manager"})
-    except SwitchTemplateError as error:
+    except (SwitchTemplateError, DataError) as error:
         print_findings([error.finding], "text")
         raise click.exceptions.Exit(ERRORS) from None
     for path, content in files.items():

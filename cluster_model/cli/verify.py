@@ -34,6 +34,7 @@ class Reach:
 
     user: str
     host_user: str
+    trust_new_keys: bool
     key: Path | None
     ssh_config: Path | None
     timeout: float
@@ -66,6 +67,7 @@ def reading_options(command: Command) -> Command:
             "--key", type=_FILE, envvar="GPUYARD_SSH_KEY", help="Private key [env GPUYARD_SSH_KEY]; default: agent and ~/.ssh."
         ),
         click.option("--ssh-config", type=_FILE, help="OpenSSH configuration to use, for jump hosts and ports."),
+        click.option("--trust-new-keys", is_flag=True, help="Add SSH host keys that are not known to known_hosts."),
         click.option(
             "--timeout", type=click.FloatRange(1, 600), default=60, show_default=True, help="Seconds to wait for an answer."
         ),
@@ -202,7 +204,14 @@ def _read_gear(plan: Plan, scope: Scope, reach: Reach, *, fabric: bool) -> Obser
     names, wishes = _choose_devices(plan, scope, fabric=fabric)
     if not reach.hosts:
         names -= {server.name for server in plan.servers}
-    login = Login(reach.user or _own_name(), reach.key, read_password(), reach.ssh_config, answer_s=reach.timeout)
+    login = Login(
+        reach.user or _own_name(),
+        reach.key,
+        read_password(),
+        reach.ssh_config,
+        answer_s=reach.timeout,
+        trust_new=reach.trust_new_keys,
+    )
     logins = {False: login, True: replace(login, user=reach.host_user, password="")}
     done = 0
 

@@ -31,6 +31,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--user", envvar="GPUYARD_HOST_USER", default="", help="User on hosts [env GPUYARD_HOST_USER]; default: yours.")
 @click.option("--key", type=_FILE, envvar="GPUYARD_SSH_KEY", help="Private key [env GPUYARD_SSH_KEY]; default: agent and ~/.ssh.")
 @click.option("--ssh-config", type=_FILE, help="OpenSSH configuration to use, for jump hosts and ports.")
+@click.option("--trust-new-keys", is_flag=True, help="Add SSH host keys that are not known to known_hosts.")
 @click.option("--parallel", type=click.IntRange(1, 2000), default=200, show_default=True, help="Hosts asked at once.")
 @click.option("--timeout", type=click.FloatRange(1, 600), default=60, show_default=True, help="Seconds to wait for an answer.")
 @click.option("--observed", type=_FILE, help="Compare this file, written by --save, instead of asking hosts.")
@@ -44,6 +45,7 @@ def command(
     user: str,
     key: Path | None,
     ssh_config: Path | None,
+    trust_new_keys: bool,
     parallel: int,
     timeout: float,
     observed: Path | None,
@@ -61,7 +63,13 @@ def command(
     told = (
         _load(observed, opened, servers)
         if observed
-        else _sweep(opened, servers, Login(user, key, ssh_config=ssh_config, answer_s=timeout), parallel, form)
+        else _sweep(
+            opened,
+            servers,
+            Login(user, key, ssh_config=ssh_config, answer_s=timeout, trust_new=trust_new_keys),
+            parallel,
+            form,
+        )
     )
     if save:
         from cluster_model.paths import replace_file

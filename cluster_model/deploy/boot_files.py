@@ -9,15 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cluster_model.references import IMAGE, name_token
+from cluster_model.deploy.boot_fill import NotReadyError, fill
+from cluster_model.render.manifest import MANIFEST, read_manifest
 from cluster_model.transport.secrets import MissingSecretError, Secrets
 
 LOADERS = ("ipxe.efi", "snponly.efi", "undionly.kpxe")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-
-
-class NotReadyError(Exception):
-    """A file that cannot be handed out yet; the text says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +55,11 @@ class BootFiles:
             raise NotReadyError(f"{self.tree}/boot/boot.json is of another version: render the cluster again")
         return found
 
+    def check(self) -> None:
+        """Read what every answer needs; NotReadyError where the tree lacks it, before anybody asks."""
+        for found in (self.index, self.references):
+            assert isinstance(found, dict)
+
     @cached_property
     def by_mac(self) -> dict[str, str]:
         """Return the hosts by the MAC that they boot through."""
@@ -72,30 +75,50 @@ class BootFiles:
         """Return the switches by their management address."""
         return {str(switch["address"]): name for name, switch in (self.index.get("switches") or {}).items()}
 
-    def read(self, path: str) -> str:
-        """Return a rendered file below boot/ as it lies; NotReadyError where there is none."""
+    @cached_property
+    def references(self) -> dict[str, list[str]]:
+        """Return the references that the manifest lists, by file; NotReadyError where it lists none."""
         try:
-            return (self.tree / "boot" / path).read_text("utf-8")
-        except (OSError, ValueError):
-            raise NotReadyError(f"boot/{path} is not rendered") from None
+            found = read_manifest((self.tree / MANIFEST).read_bytes())
+        except OSError:
+            found = None
+        if found is None or "references" not in found:
+            raise NotReadyError(f"{self.tree}/{MANIFEST} does not say who wrote which reference: render the cluster again")
+        references: dict[str, list[str]] = found["references"]
+        return references
 
-    def fill(self, text: str, token: Token | None = None) -> str:
-        """Return a text with its references filled; NotReadyError, naming the reference, where one cannot be."""
-        if token:
-            text = text.replace(name_token(token.host), token.value)
-        text = IMAGE.sub(lambda found: self.image_sum(found[1]), text)
+    def read(self, path: str) -> str:
+        """Return a rendered file as it lies; NotReadyError where there is none."""
         try:
-            return self.secrets.fill(text)
-        except MissingSecretError as error:
-            raise NotReadyError(str(error)) from None
+            return (self.tree / path).read_text("utf-8")
+        except (OSError, ValueError):
+            raise NotReadyError(f"{path} is not rendered") from None
+
+    def fill(self, path: str, token: Token | None = None) -> str:
+        """Return a rendered file with its references filled; NotReadyError, naming the reference, where one cannot be."""
+
+        def look_up(kind: str, name: str) -> str:
+            if kind == "image":
+                return self.image_sum(name)
+            if token and name == f"boot-token-{token.host}":
+                return token.value
+            try:
+                return self.secrets.get(name)
+            except MissingSecretError as error:
+                raise NotReadyError(str(error)) from None
+
+        return fill(self.read(path), path, self.references.get(path, ()), look_up)
 
     def image_sum(self, name: str) -> str:
         """Return the SHA-256 of an image's archive, from its image.json."""
         try:
             found = json.loads((self.images / name / "image.json").read_bytes())
-            return str(found["sha256"])
+            total = str(found["sha256"])
         except (OSError, ValueError, KeyError, TypeError):
             raise NotReadyError(f"the image {name} is not built: {self.images}/{name}/image.json is missing") from None
+        if not _SHA256.fullmatch(total):
+            raise NotReadyError(f"{self.images}/{name}/image.json names no SHA-256: build the image again")
+        return total
 
     def find_static(self, kind: str, names: list[str]) -> Path | None:
         """Return the file of a request for /loader, /deploy or /images; None for what is not there or leads elsewhere."""

@@ -22,9 +22,9 @@ FORMAT = "gpuyard-image-1"
 NEEDED = (
     "systemd-sysv", "udev", "dbus", "kmod", "iproute2", "python3", "openssh-server", "sudo", "ca-certificates", "zstd", "tar",
     "gdisk", "mdadm", "dosfstools", "e2fsprogs", "xfsprogs", "util-linux", "initramfs-tools", "grub2-common", "grub-pc-bin",
-    "grub-efi-amd64-bin", "tzdata",
+    "grub-efi-amd64-bin", "tzdata", "python3-apt", "procps",
 )  # fmt: skip
-"""What the installer and a first login need."""
+"""What the installer, a first login and the roles need."""
 EXTRA = {"debian": ("systemd-timesyncd", "systemd-resolved"), "ubuntu": ("systemd-timesyncd", "netplan.io")}
 KERNELS = {"debian": "linux-image-amd64", "ubuntu": "linux-image-generic"}
 _MODULES = (

@@ -2,13 +2,18 @@
 
 Two programs write it, the boot server and `gpuyard provision`, each line whole and under a lock. Nothing in it is
 ever changed, so it survives interruption of either, and tells afterwards for every node what happened and when.
+
+It belongs to one machine. A copy of it on another machine is a backup, which can be read there and not written until that machine
+takes it over: two boot servers never write what is meant to be one journal.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
+import socket
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,9 +22,15 @@ from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from cluster_model.transport.gear_text import clean_data
+
 State = Literal["planned", "discovered", "powered", "booted", "installing", "installed", "reachable", "failed"]
 STATES: tuple[State, ...] = get_args(State)
 FILE = "journal.jsonl"
+STRANGERS = 1000
+"""How many machines that nobody knows are kept in memory, those that asked last."""
+RESERVE_BYTES = 4 * 2**20
+"""Space that only events may use without which nothing is done; an installation writes about 10 kB."""
 
 
 @dataclass(slots=True)
@@ -87,38 +98,101 @@ class Node:
         self.facts.update(event.get("facts") or {})
 
 
-class Journal:
-    """The journal in a folder, and the nodes as it leaves them. May be used by many threads."""
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a journal is: the cluster that it is about, the machine that may write it, its name, and since when."""
 
-    def __init__(self, folder: Path) -> None:
+    cluster: str = ""
+    machine: str = ""
+    host: str = ""
+    since: str = ""
+
+
+class Journal:
+    """The journal in a folder, and the nodes as it leaves them. May be used by many threads.
+
+    Args:
+        folder: where it lies.
+        machine: the machine that writes; default: this one.
+    """
+
+    def __init__(self, folder: Path, machine: str = "") -> None:
         self.path = folder / FILE
+        self.machine = machine or identify_machine()
+        self._owner = Owner()
         self._lock = threading.Lock()
         self._nodes: dict[str, Node] = {}
         self._strangers: dict[str, dict[str, Any]] = {}
         self._read = 0
 
     def write(self, node: str, event: str, **more: Any) -> None:
-        """Append an event; raises OSError where it cannot be kept.
+        """Append an event.
 
         Args:
             node: the server; empty for what is about none.
             event: one word: begun, bmc, power, booted, token, report, withdrawn, reachable, failed, stranger, refused, served …
             more: `state`, `reason`, `step`, `message` and whatever tells more; nothing secret.
+
+        Raises:
+            OSError: it cannot be kept; PermissionError where the journal belongs to another machine.
         """
+        with self._lock:
+            self._write({"node": node, "event": event, **more})
+
+    def own(self, cluster: str) -> None:
+        """Make this machine the one that writes, from now on; what another one wrote stays and is gone on with."""
+        more = {"cluster": cluster, "machine": self.machine, "host": socket.gethostname()}
+        with self._lock:
+            self._write({"node": "", "event": "owner", **more})
+
+    @property
+    def owner(self) -> Owner:
+        """Return whose it is; an empty one where nobody ever said so."""
+        with self._lock:
+            self._catch_up()
+            return self._owner
+
+    def known(self) -> list[str]:
+        """Return the nodes that were ever begun or reported, by name."""
+        with self._lock:
+            self._catch_up()
+            return sorted(name for name, node in self._nodes.items() if node.begun or node.installed)
+
+    def _write(self, event: dict[str, Any]) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = json.dumps({"at": at, "node": node, "event": event, **more}, ensure_ascii=False, default=str) + "\n"
+        line = json.dumps(clean_data({"at": at, **event}, 1000), ensure_ascii=False, default=str) + "\n"
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             flock(handle, LOCK_EX)
+            self._catch_up()
+            if self._owner.machine not in {"", self.machine} and event["event"] != "owner":
+                raise PermissionError(errno.EPERM, f"it belongs to {self._owner.host} since {self._owner.since}", str(self.path))
             # A crash or a full disk may have cut the last line: this one must not be lost with it.
             end = os.lseek(handle, 0, os.SEEK_END)
             cut = end > 0 and os.pread(handle, 1, end - 1) != b"\n"
-            text = (b"\n" if cut else b"") + line.encode()
+            text = (b"\n" if cut else b"") + line.encode(errors="replace")
             if os.write(handle, text) != len(text):
+                os.ftruncate(handle, end)  # the beginning of a line is of no use, and what it says was not done
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         finally:
             os.close(handle)
+
+    def note(self, node: str, event: str, **more: Any) -> bool:
+        """Append an event that may be lost: on a disk that is nearly full, the rest is for those that may not.
+
+        Returns:
+            Whether it was kept.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            disk = os.statvfs(self.path.parent)
+            if disk.f_bavail * disk.f_frsize < RESERVE_BYTES:
+                return False
+            self.write(node, event, **more)
+        except OSError:
+            return False
+        return True
 
     def node(self, name: str) -> Node:
         """Return a node as it is now, what the other program wrote included."""
@@ -163,8 +237,15 @@ class Journal:
 
     def _take(self, event: dict[str, Any]) -> None:
         name = str(event.get("node") or "")
-        if event.get("event") == "stranger":
-            self._strangers[str(event.get("mac", ""))] = event
+        if event.get("event") == "owner":
+            words = (str(event.get(key, "")) for key in ("cluster", "machine", "host", "at"))
+            self._owner = Owner(*words)
+        elif event.get("event") == "stranger":
+            mac = str(event.get("mac", ""))
+            self._strangers.pop(mac, None)
+            self._strangers[mac] = event
+            if len(self._strangers) > STRANGERS:
+                del self._strangers[next(iter(self._strangers))]
         elif name:
             self._nodes.setdefault(name, Node(name)).take(event)
 
@@ -175,4 +256,17 @@ def _parse(line: bytes) -> dict[str, Any] | None:
         found = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    # Installers and strangers had a say in it.
+    return clean_data(found, 1000) if isinstance(found, dict) else None
+
+
+def identify_machine() -> str:
+    """Return what tells this machine from every other one.
+
+    machine-id(5) is not to be shown to others, so it is a hash of it; where there is none, the host's name.
+    """
+    try:
+        text = Path("/etc/machine-id").read_text("ascii").strip()
+    except (OSError, ValueError):
+        text = ""
+    return hashlib.sha256(f"gpuyard journal of {text or socket.gethostname()}".encode()).hexdigest()[:16]

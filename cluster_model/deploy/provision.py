@@ -9,6 +9,7 @@ does not answer is asked until its own deadline, and starts nothing: that is no 
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import threading
 import time
@@ -19,13 +20,16 @@ from pathlib import Path
 from typing import Protocol
 
 from cluster_model.deploy.journal import Journal, Node, State
-from cluster_model.transport.bmc import Bmc, BmcError, wait_power
+from cluster_model.deploy.survey import NO_MAC, Consent, is_under_way
+from cluster_model.transport.bmc import Bmc, BmcError, Cause, wait_power
 from cluster_model.transport.bmcs import Door
 from cluster_model.transport.fleet import visit
 from cluster_model.transport.session import shorten
 
 POLL_S = 1.0
 """Seconds between two looks at the journal."""
+WAITED_FOR: frozenset[Cause] = frozenset({"silent", "busy", "refused", "starting"})
+"""Why a BMC fails that will answer later, as one does that only got power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,8 @@ class SshProber:
 
     def __call__(self, host: Host, host_key: str) -> str:
         """Return nothing where `hostname` answers with the host's name."""
+        if host_key and not _HOST_KEY.fullmatch(host_key):
+            return "what it reported as its host key is none"
         with _KNOWN:
             _remember(self.known_hosts, host.address, host_key)
         options = {
@@ -119,6 +125,8 @@ class SshProber:
 
 
 _KNOWN = threading.Lock()
+_HOST_KEY = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}( [\x20-\x7e]*)?")
+"""A line of known_hosts without its host: another line in it would be another host's key."""
 
 
 def _remember(file: Path, address: str, host_key: str) -> None:
@@ -132,6 +140,10 @@ def _remember(file: Path, address: str, host_key: str) -> None:
     aside = file.with_suffix(".new")
     aside.write_text("\n".join([*kept, wanted]) + "\n", "utf-8")
     aside.replace(file)
+
+
+class RefusedError(Exception):
+    """A machine that may be at work, and that nobody said may be reset; the text says why and names the word."""
 
 
 class Inrush:
@@ -164,9 +176,10 @@ class Installation:
         deadlines: seconds for each step.
         attempts: how often a node is begun in one run.
         wait: whether to stay until machines answer a login; else each is started, and that is all.
-        reinstall: hosts whose data may be lost, spelled out by the user.
+        consent: what may be lost, spelled out by the user.
         progress: told of a node whose state changed.
         poll_s: seconds between two looks.
+        refused: what was left alone for want of consent, and why; filled as it runs.
     """
 
     hosts: Sequence[Host]
@@ -177,9 +190,11 @@ class Installation:
     deadlines: Deadlines = field(default_factory=Deadlines)
     attempts: int = 2
     wait: bool = True
-    reinstall: frozenset[str] = frozenset()
+    consent: Consent = field(default_factory=Consent)
     progress: Callable[[Node], None] = lambda node: None
     poll_s: float = POLL_S
+    refused: dict[str, str] = field(default_factory=dict)
+    _begun: set[str] = field(default_factory=set)
 
     def run(self) -> dict[str, Node]:
         """Install what is not installed, `batch` hosts at a time; return how far each came."""
@@ -190,8 +205,11 @@ class Installation:
     def _install(self, host: Host) -> str:
         try:
             node = self.journal.node(host.name)
-            if host.name in self.reinstall or not self._is_done(host, node):
+            if host.name in self.consent.reinstall or not self._is_done(host, node):
                 self._take_through(host, node)
+        except RefusedError as error:
+            self.refused[host.name] = str(error)
+            self.journal.write(host.name, "refused", what="start", reason=str(error))
         except OSError as error:
             self._fail(host, f"the journal cannot be written: {error.strerror}")
         return host.name
@@ -205,14 +223,12 @@ class Installation:
         return True
 
     def _take_through(self, host: Host, node: Node) -> None:
-        reason = "it has no MAC address in the list of servers, so the boot server would not know it"
+        reason = NO_MAC
         for attempt in range(self.attempts if host.mac else 0):
             # A node that is being installed already, since this program was interrupted, is waited for.
-            under_way = attempt == 0 and node.offered and node.state in {"powered", "booted", "installing"}
-            if not under_way:
-                self.journal.write(host.name, "begun", state="planned", reinstall=host.name in self.reinstall)
+            if attempt or not is_under_way(node):
                 try:
-                    reason = self._start(host, again=attempt > 0)
+                    reason = self._start(host)
                 except BmcError as error:
                     reason = f"its BMC at {host.door.target.address}: {error}"
                     break
@@ -231,18 +247,38 @@ class Installation:
                 break
         self._fail(host, reason)
 
-    def _start(self, host: Host, *, again: bool) -> str:
-        """Boot a machine from the network; return why it is not on. BmcError where its BMC lets nobody in."""
+    def _start(self, host: Host) -> str:
+        """Boot a machine from the network; return why it is not on.
+
+        Raises:
+            BmcError: its BMC lets nobody in.
+            RefusedError: it may be at work, and nobody said that it may be reset.
+        """
+        again = host.name in self._begun
         bmc = self._reach(host)
         try:
-            self._tell(host, "power", "discovered", language=bmc.language, power=bmc.read_power())
+            power = bmc.read_power()
+            if not again and (refusal := self.consent.refuse(host, self.journal.node(host.name), power)):
+                raise RefusedError(refusal)
+            # From here on the boot server offers the installation, so nothing may come before that is not consented to.
+            self.journal.write(host.name, "begun", state="planned", reinstall=host.name in self.consent.reinstall)
+            self._begun.add(host.name)
+            self._tell(host, "power", "discovered", language=bmc.language, power=power)
 
             def switch() -> None:
                 bmc.boot_once("http" if host.http and bmc.language == "redfish" else "pxe", uefi=host.door.target.uefi)
-                bmc.switch("cycle" if again and bmc.read_power() == "on" else "reset" if bmc.read_power() == "on" else "on")
+                now = bmc.read_power()
+                try:
+                    bmc.switch("on" if now == "off" else "cycle" if again and now == "on" else "reset")
+                except BmcError as error:
+                    if error.cause != "unsure":
+                        raise
+                    # The machine tells by itself whether it was restarted: it asks the boot server, or it does not.
+                    self.journal.write(host.name, "bmc", reason=str(error), cause=error.cause)
 
             self.inrush.run(host.door.target.rack, switch)
-            if not wait_power(bmc, "on", self.deadlines.power_s, self.poll_s):
+            # A BMC that does not tell has no more to say: the machine shows by itself that it started.
+            if bmc.read_power() != "unknown" and not wait_power(bmc, "on", self.deadlines.power_s, self.poll_s):
                 return f"its BMC took the order, and after {self.deadlines.power_s:g} s it is not on"
             self._tell(host, "power", "powered")
         except BmcError as error:  # in the middle of an order, so it may be half done: another attempt gives it anew
@@ -263,7 +299,7 @@ class Installation:
                     told = str(error)
                     self.journal.write(host.name, "bmc", reason=told, cause=error.cause)
                     self.progress(self.journal.node(host.name))
-                if error.cause not in {"silent", "busy", "refused"} or time.monotonic() + self.poll_s > end:
+                if error.cause not in WAITED_FOR or time.monotonic() + self.poll_s > end:
                     raise
             time.sleep(self.poll_s)
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from time import monotonic, sleep
 from typing import Literal, Protocol, TypeVar
+
+from cluster_model.transport.gear_text import clean_line
 
 Power = Literal["on", "off", "unknown"]
 Action = Literal["on", "off", "soft", "cycle", "reset"]
 BootDevice = Literal["pxe", "http", "disk", "none"]
 Language = Literal["redfish", "ipmi"]
 Tls = Literal["pin", "verify", "off"]
-Cause = Literal["silent", "busy", "refused", "login", "certificate", "language", "refusal"]
-"""Why a BMC failed: no answer; it cannot now, as without a free session; nobody at the port; wrong user or password; another
-certificate; it speaks something else; it understood and would not."""
+Cause = Literal["silent", "busy", "refused", "starting", "login", "certificate", "language", "refusal", "unsure"]
+"""Why a BMC failed: no answer; it cannot now, as without a free session; nobody at the port; a page where Redfish should be, as
+while it boots; wrong user or password; another certificate; it speaks something else; it understood and would not; it was given
+an order and did not answer, so that nobody knows whether it was carried out."""
 
 Result = TypeVar("Result")
 
@@ -23,7 +27,7 @@ class BmcError(Exception):
     """A BMC that did not do as told; the text is the reason, in one line."""
 
     def __init__(self, cause: Cause, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(clean_line(reason, 500))
         self.cause: Cause = cause
 
 
@@ -75,7 +79,10 @@ class BmcLogin:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a BMC tells of its machine; empty or 0 where it is silent. `macs` are (name of the port there, MAC)."""
+    """What a BMC tells of its machine; empty or 0 where it is silent.
+
+    `macs` are (name of the port there, MAC); `altered` the fields whose text was not fit to be passed on as it came.
+    """
 
     language: Language
     power: Power = "unknown"
@@ -90,6 +97,16 @@ class Machine:
     memory_gib: float = 0
     processors: int = 0
     health: str = ""
+    altered: tuple[str, ...] = ()
+
+
+def clean_machine(machine: Machine) -> Machine:
+    """Return what a BMC tells as text that is safe; `altered` names what was not."""
+    texts = {part.name: str(getattr(machine, part.name)) for part in fields(machine) if part.type == "str"}
+    cleaned = {name: clean_line(text) for name, text in texts.items()}
+    altered = tuple(name for name, text in texts.items() if cleaned[name] != text.strip())
+    macs = tuple((clean_line(name), mac) for name, mac in machine.macs)
+    return replace(machine, **cleaned, macs=macs, altered=altered)  # type: ignore[arg-type]
 
 
 class Bmc(Protocol):
@@ -166,6 +183,46 @@ def retry(work: Callable[[], Result], login: BmcLogin) -> Result:
 
 def _pauses(count: int) -> Iterator[float]:
     yield from (min(0.5 * 2**number, 8.0) for number in range(count))
+
+
+def give_order(read_power: Callable[[], Power], send: Callable[[Action], None], action: Action, login: BmcLogin) -> None:
+    """Switch power by an order that is sent once; a second one follows only where the first is seen not to have happened.
+
+    Cycling and resetting a machine that is off means switching it on; one that is as it is told to be is told nothing.
+
+    Args:
+        read_power: asks for the machine's power; may be asked again at will.
+        send: sends an order once; BMCError `unsure` where it went out and no answer came.
+        action: what to do.
+        login: how long and how often to try.
+
+    Raises:
+        BmcError: `unsure` where the answer was lost and the machine's power does not tell what came of the order.
+    """
+    wanted: Power = "off" if action in {"off", "soft"} else "on"
+    power = read_power()
+    if power == wanted and action in {"on", "off", "soft"}:
+        return
+    order: Action = "on" if power == "off" else action
+    for _ in range(login.retries + 1):
+        try:
+            retry(partial(send, order), login)
+            return
+        except BmcError as error:
+            if error.cause != "unsure":
+                raise
+        power = read_power()
+        if order in {"on", "off"} and power == wanted:
+            return
+        if order == "soft" and power != "unknown":  # it takes its time to shut down, and whoever gave the order waits for that
+            return
+        if order in {"cycle", "reset"} and power == "off":
+            order = "on"  # it was carried out by half
+        elif order not in {"on", "off"}:
+            break
+    done = "restarted" if order in {"cycle", "reset"} else "switched"
+    lost = f"no answer to {order} in {login.answer_s:g} s, so whether the machine was {done} is not known"
+    raise BmcError("unsure", f"{lost}: look at it before it is told again")
 
 
 def wait_power(bmc: Bmc, wanted: Power, deadline_s: float, poll_s: float = 1.0) -> bool:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
 
+from cluster_model.transport.gear_text import clean_line
+
 _ASK_IPMI = bytes.fromhex("0600ff07000000000000000000092018c88100388e04b5")
 """Get Channel Authentication Capabilities for this channel, administrator (IPMI 2.0, 13.6 and 22.13)."""
 
@@ -38,9 +40,9 @@ def probe(name: str, address: str, timeout_s: float = 3.0, *, redfish_port: int 
     return Answerer(
         name,
         address,
-        str(root.get("RedfishVersion") or ("unknown version" if root else "")),
-        str(root.get("Vendor") or next(iter(root.get("Oem") or {}), "")),
-        str(root.get("UUID") or ""),
+        clean_line(str(root.get("RedfishVersion") or ("unknown version" if root else "")), 64),
+        clean_line(str(root.get("Vendor") or next(iter(root.get("Oem") or {}), "")), 64),
+        clean_line(str(root.get("UUID") or ""), 64),
         answers_ipmi(address, ipmi_port, timeout_s),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 from collections.abc import Sequence
 
@@ -10,6 +11,11 @@ from cluster_model.transport.session import Answer, Login, Target, UnreachableEr
 
 _FAILED = 255
 """ssh's own exit code for a connection that failed (ssh(1), EXIT STATUS)."""
+_KEYS = {
+    "HOST IDENTIFICATION HAS CHANGED": "its host key is another one than in known_hosts",
+    "Host key verification failed": "its host key is not in known_hosts",
+}
+"""What ssh says of a host key that it refuses (OpenSSH, sshconnect.c), and what that means."""
 _NOISE = re.compile(r"^(Warning: Permanently added|\*\*|Connection closed by)")
 
 
@@ -43,6 +49,8 @@ class HostSession:
             for text, code in re.findall(r"gpuyard-begin\n(.*?)gpuyard-end-(\d+)\n", done.stdout, re.DOTALL)
         ]
         if len(answers) != len(commands):
+            if found := next((reason for words, reason in _KEYS.items() if words in done.stderr), ""):
+                raise UnreachableError(found)
             said = "\n".join(line for line in done.stderr.splitlines() if not _NOISE.match(line))
             silent = "connection refused or closed" if done.returncode == _FAILED else "its shell does not answer"
             raise UnreachableError(shorten(said) if said.strip() else silent)
@@ -53,7 +61,8 @@ class HostSession:
         options = {
             "BatchMode": "yes",
             "ConnectTimeout": f"{max(1, round(login.connect_s))}",
-            "StrictHostKeyChecking": "accept-new",
+            # Without a word it is the user's own configuration that tells, by default to ask; in batch mode that is to refuse.
+            **({"StrictHostKeyChecking": "accept-new"} if login.trust_new else {}),
         }
         command = ["ssh", "-T", *(f"-o{key}={value}" for key, value in options.items())]
         command += ["-F", str(login.ssh_config)] if login.ssh_config else []
@@ -69,3 +78,12 @@ class HostSession:
 def open_host(target: Target, login: Login) -> HostSession:
     """Return a session to a host; whether it answers shows with the first question."""
     return HostSession(target, login)
+
+
+def answers_ssh(address: str, port: int = 22, timeout_s: float = 3.0) -> bool:
+    """Return whether anybody takes a connection where SSH listens; nothing is logged in to."""
+    try:
+        socket.create_connection((address, port), timeout_s).close()
+    except OSError:
+        return False
+    return True

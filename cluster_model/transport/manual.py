@@ -28,5 +28,5 @@ MANUALS: dict[str, Entry] = {
         "leading zeros.",
         "Write one `name: 'value'` a line, the value in single quotes.",
     ),
-    "SEC004": Entry("a secret is missing", "What is to be done needs a password that is nowhere.", _PLACES),
+    "SEC004": Entry("a secret is missing", "What is to be done needs a password that is nowhere, or that is empty.", _PLACES),
 }

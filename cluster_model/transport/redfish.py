@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import logging
 import os
 import re
 import ssl
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cluster_model.intent.addresses import parse_mac
-from cluster_model.transport.bmc import Action, Bmc, BmcError, BmcLogin, BmcTarget, BootDevice, Language, Machine, Power, retry
+from cluster_model.transport.bmc import (
+    Action,
+    Bmc,
+    BmcError,
+    BmcLogin,
+    BmcTarget,
+    BootDevice,
+    Language,
+    Machine,
+    Power,
+    clean_machine,
+    give_order,
+    retry,
+)
 from cluster_model.transport.session import shorten
 
 if TYPE_CHECKING:
@@ -62,14 +77,18 @@ class RedfishBmc:
         return _POWER.get(str(self._system.json.get("PowerState", "")), "unknown")
 
     def switch(self, action: Action) -> None:
-        """Switch power. Cycling and resetting a machine that is off means switching it on."""
-        power = self.read_power()
-        if (action in {"off", "soft"} and power == "off") or (action == "on" and power == "on"):
-            return
-        wanted = _RESETS["on" if power == "off" else action]
+        """Switch power, as give_order does."""
+        give_order(self.read_power, self._order, action, self._login)
+
+    def _order(self, order: Action) -> None:
         allowed = self._ask(lambda: {str(value.value) for value in self._system.get_allowed_reset_system_values()})
-        chosen = next((value for value in wanted if value in allowed), wanted[0])
-        self._tell(lambda: self._system.reset_system(_enum("ResetType", chosen)))
+        chosen = next((value for value in _RESETS[order] if value in allowed), _RESETS[order][0])
+        try:
+            self._tell(lambda: self._system.reset_system(_enum("ResetType", chosen)))
+        except BmcError as error:
+            if _may_be_done(error):
+                raise BmcError("unsure", str(error)) from None
+            raise
 
     def boot_once(self, device: BootDevice, *, uefi: bool, persistent: bool = False) -> None:
         """Boot from `device` at the next start, by UEFI or BIOS."""
@@ -92,7 +111,7 @@ class RedfishBmc:
     def read_machine(self) -> Machine:
         """Return what the service tells; parts that a BMC lacks or gets wrong stay empty."""
         self._ask(lambda: self._system.refresh(force=True))
-        return self._tell(self._describe)
+        return clean_machine(self._tell(self._describe))
 
     def _describe(self) -> Machine:
         told = self._system.json
@@ -140,7 +159,7 @@ class RedfishBmc:
         try:
             found = self._ask(lambda: self._service._conn.get(path).json())
         except BmcError as error:
-            if error.cause in {"refusal", "language"}:
+            if error.cause in {"refusal", "language", "starting"}:
                 return {}
             raise
         return found if isinstance(found, dict) else {}
@@ -291,6 +310,8 @@ def _explained(login: BmcLogin) -> Iterator[None]:
         yield
     except BmcError:
         raise
+    except json.JSONDecodeError as error:
+        raise BmcError("starting", f"what answers is no Redfish, or not yet: {shorten(error)[:120]}") from None
     except exceptions.HTTPError as error:
         raise _explain_status(error) from None
     except (exceptions.ConnectionError, requests_errors.ConnectionError, requests_errors.Timeout) as error:
@@ -303,6 +324,15 @@ def _explained(login: BmcLogin) -> Iterator[None]:
         raise BmcError("language", f"what answers is no Redfish: {shorten(error)[:120]}") from None
     except OSError as error:
         raise _explain_connection(str(error), login) from None
+
+
+def _may_be_done(error: BmcError) -> bool:
+    """Return whether what was sent may have been carried out: it went out, and no answer or a gateway's came back."""
+    said = error.__context__
+    if error.cause == "silent":  # urllib3's errors by name: whoever could not connect sent nothing
+        return not re.search("ConnectTimeoutError|NewConnectionError", str(said))
+    status = getattr(said, "status_code", 0)
+    return error.cause == "busy" and status != HTTPStatus.SERVICE_UNAVAILABLE
 
 
 def _names_reason(error: Any) -> bool:
@@ -321,6 +351,8 @@ def _explain_status(error: Any) -> BmcError:
         return BmcError("login", f"wrong user or password, or no right to do this: {_short(error)}")
     if isinstance(error, exceptions.ServerSideError):
         return BmcError("busy", f"its own error: {_short(error)}")
+    if isinstance(error, exceptions.ResourceNotFoundError) and error.body is None:
+        return BmcError("starting", "what answers is no Redfish, or not yet: a page that is not there")
     return BmcError("refusal", _short(error))
 
 

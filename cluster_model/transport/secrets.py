@@ -20,7 +20,6 @@ from typing import Any
 import yaml
 
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.references import SECRET
 
 FILE = "secrets.yml"
 _VAULT = "$ANSIBLE_VAULT;"
@@ -28,7 +27,7 @@ _ANSWER_S = 60
 
 
 class MissingSecretError(Exception):
-    """A secret that is nowhere; the text says where it was looked for."""
+    """A secret that is nowhere, or empty where it stands; the text says where it was looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +50,19 @@ class Secrets:
 
     def get(self, name: str, device: str = "") -> str:
         """Return a secret, that of the device before that of all; MissingSecretError where there is none."""
+        empty: list[str] = []
         for wanted in [f"{name}/{device}", name] if device else [name]:
-            value = self.environment.get(variable(wanted)) or self.values.get(wanted)
-            if value:
-                return value
+            for place, value in (
+                (variable(wanted), self.environment.get(variable(wanted))),
+                (self.file, self.values.get(wanted)),
+            ):
+                if value:
+                    return value
+                if value is not None:
+                    empty.append(place)
+        if empty:
+            raise MissingSecretError(f"the secret {name} is empty in {', and in '.join(empty)}")
         raise MissingSecretError(f"the secret {name} is neither in {variable(name)} nor in {self.file}")
-
-    def fill(self, text: str) -> str:
-        """Return a rendered text with every placeholder replaced by its value; MissingSecretError where one is missing."""
-        return SECRET.sub(lambda found: self.get(*found[1].split("/", 1)), text)
 
 
 def variable(name: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from cluster_model.transport.gear_text import clean_line, clean_output, holds_hostile
 
 SHELL = "linux"
 """netmiko's device type of everything whose login is a Linux shell: SONiC, Cumulus Linux, FRR on Linux."""
@@ -16,6 +18,9 @@ ANSWER_S = 60.0
 
 class UnreachableError(Exception):
     """A device that could not be logged in to, or went silent; the text is the reason, in one line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(clean_line(reason, 500))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,8 @@ class Target:
 class Login:
     """How to log in. An empty user is the client's own choice (its configuration, then the local name).
 
-    The password never stands on a command line: it comes from GPUYARD_PASSWORD, and only switches take one.
+    The password never stands on a command line: it comes from GPUYARD_PASSWORD, and only switches take one. It is sent to nobody
+    whose host key is not known, unless `trust_new` or the OpenSSH configuration says that new keys are trusted.
     """
 
     user: str = ""
@@ -41,14 +47,21 @@ class Login:
     ssh_config: Path | None = None
     connect_s: float = CONNECT_S
     answer_s: float = ANSWER_S
+    trust_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command printed, standard error included, and whether it succeeded."""
+    """What a command printed, standard error included, and whether it succeeded; `altered` where it was not fit to pass on."""
 
     text: str
     ok: bool = True
+    altered: bool = field(default=False, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make the text safe: this is where all that switches and hosts print comes in."""
+        object.__setattr__(self, "altered", holds_hostile(self.text))
+        object.__setattr__(self, "text", clean_output(self.text))
 
 
 class Session(Protocol):

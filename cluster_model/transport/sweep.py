@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cluster_model.transport.host_keys import read_trust
 from cluster_model.transport.session import Login, Target, shorten
 
 SSH_PORT = 22
@@ -71,7 +72,7 @@ def sweep(
                 text, reason = _ask(state.inventory.get_host(target.name), script, login)
         except (Exception, gevent.Timeout) as error:
             late = isinstance(error, TimeoutError) and not str(error)
-            reason = "no answer in time" if late else shorten(error)
+            reason = "no answer in time" if late else _explain(shorten(error))
         return Reply(target.name, text, reason, round(time.monotonic() - begun, 3), time.time())
 
     found: dict[str, Reply] = {}
@@ -82,6 +83,15 @@ def sweep(
     return {target.name: found[target.name] for target in targets}
 
 
+def _explain(reason: str) -> str:
+    """Return a reason, that of a host key in the words of other sessions."""
+    if "No host key for" in reason:
+        return "its host key is not in known_hosts"
+    if "Host key for" in reason and "does not match" in reason:
+        return "its host key is another one than in known_hosts"
+    return reason
+
+
 def _describe(target: Target, login: Login) -> dict[str, Any]:
     return {
         "ssh_hostname": target.address,
@@ -89,7 +99,7 @@ def _describe(target: Target, login: Login) -> dict[str, Any]:
         **({"ssh_user": login.user} if login.user else {}),
         **({"ssh_key": str(login.key)} if login.key else {}),
         **({"ssh_config_file": str(login.ssh_config)} if login.ssh_config else {}),
-        "ssh_strict_host_key_checking": "accept-new",
+        "ssh_strict_host_key_checking": read_trust(login, target.address)[0],
         "ssh_paramiko_connect_kwargs": {"banner_timeout": login.connect_s, "auth_timeout": login.connect_s},
     }
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cluster_model.transport.host_keys import Trust, describe_key, load_known, read_trust
 from cluster_model.transport.session import SHELL, Answer, Login, Target, UnreachableError, shorten
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ def _connect(target: Target, login: Login) -> BaseConnection:
     key = login.key or find_key()
     # Without a handler of its own, paramiko's threads write tracebacks to the terminal.
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
-    # A host key that is not known is accepted; one that is known and differs is refused.
     options: dict[str, Any] = {
         "device_type": target.driver,
         "host": target.address,
@@ -83,18 +83,34 @@ def _connect(target: Target, login: Login) -> BaseConnection:
         "use_keys": key is not None,
         "key_file": str(key) if key else None,
         "allow_agent": login.key is None,
-        "system_host_keys": True,
         "ssh_config_file": str(login.ssh_config) if login.ssh_config else None,
         "conn_timeout": login.connect_s,
         "auth_timeout": login.connect_s,
         "banner_timeout": login.connect_s,
     }
     try:
-        return ConnectHandler(**options)
-    except BadHostKeyException:
-        raise UnreachableError("its host key is not the one in known_hosts") from None
+        connection = ConnectHandler(**options, auto_connect=False)
+        _judge_host_key(connection, *read_trust(login, target.address))
+        connection._open()
     except (NetmikoBaseException, SSHException, OSError, EOFError, ValueError) as error:
+        # netmiko puts the cause's text into its own, below a heading.
+        if isinstance(error.__context__, BadHostKeyException):
+            was, now = (describe_key(key) for key in (error.__context__.expected_key, error.__context__.key))
+            raise UnreachableError(f"its host key is another one than in known_hosts: {now}, not {was}") from None
         raise UnreachableError(shorten(error)) from None
+    return connection
+
+
+def _judge_host_key(connection: Any, trust: Trust, files: list[Path]) -> None:
+    """Have a connection, before it is opened, judge the host key as OpenSSH would; netmiko's own way takes any that is new."""
+    build = connection._build_ssh_client
+
+    def build_strict() -> Any:
+        client = build()
+        load_known(client, trust, files)
+        return client
+
+    connection._build_ssh_client = build_strict
 
 
 def find_key() -> Path | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.model import Plan, Server, Switch
-from cluster_model.references import SECRET
+from cluster_model.references import SECRET, settle
 from cluster_model.twin.dataplane import DataPlane, parse_interfaces
 from cluster_model.twin.plan_file import TreeError, load_plan
 from cluster_model.twin.sonic_plane import parse_config_db
@@ -99,7 +99,7 @@ class Tree:
         main = load_main(folder, "frr")
         assert main is not None
         files = dict(render_files(main, folder, self._scene.describe(_stand_in(switch))))
-        return {name: fill_secrets(text) for name, text in files.items()}
+        return {name: fill_secrets(settle(text.encode())[0].decode()) for name, text in files.items()}
 
     @cached_property
     def servers(self) -> dict[str, Server]:

@@ -10,7 +10,7 @@ from cluster_model.diagnostic import Severity
 from cluster_model.plan.model import Plan, Switch, SwitchPort
 from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES
 from cluster_model.verify.observed import Observed, ObservedDevice, ObservedSession
-from cluster_model.verify.places import Job, Places, word_end
+from cluster_model.verify.places import HOST_KEY, Job, Places, word_end
 
 SAMPLES = 4
 """Leafs of a network and plane whose loopbacks every switch is asked for."""
@@ -300,7 +300,9 @@ def report_devices(places: Places, observed: Observed, *, silent: Iterable[str] 
         elif not device.reached and device.name not in quiet:
             yield places.job(
                 "VER020", "not reached", [], end, f"{device.name} was not reached", expected="a session by SSH",
-                actual=device.reason, fix=f"log in to {device.name} by hand; docs/verify.md tells of users, keys and jump hosts",
+                actual=device.reason,
+                fix=HOST_KEY if "host key" in device.reason
+                else f"log in to {device.name} by hand; docs/verify.md tells of users, keys and jump hosts",
             )  # fmt: skip
         for gap in device.gaps:
             name, _, reason = gap.partition(": ")

@@ -12,8 +12,10 @@ from typing import Any, Literal
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic, Severity
 from cluster_model.plan.model import Plan, Server, ServerPort
+from cluster_model.transport.gear_text import clean_data, clean_line
 from cluster_model.transport.sweep import Reply
 from cluster_model.verify.machines import NO_SERIAL
+from cluster_model.verify.places import HOST_KEY
 
 FORMAT = "gpuyard-host-facts-1"
 Verdict = Literal["as planned", "differs", "not reached"]
@@ -23,7 +25,8 @@ _LIMIT = "infinity"
 _WAY = "look whether it runs and answers a login: gpuyard verify cabling tells of cables, gpuyard bmc power of power"
 _WAYS = (
     ("uthentication", "name the user and the key that it lets in: --user, --key"),
-    ("host key", "see whether the host was installed anew; then drop its old key: ssh-keygen -R ADDRESS"),
+    ("ost key", HOST_KEY),
+    ("found in known_hosts", HOST_KEY),
     ("python3", "install python3 on it"),
     ("no facts", "log in by hand and run python3: what its login or shell prints must not end it"),
 )
@@ -65,7 +68,7 @@ class Told:
 def read_reply(reply: Reply) -> Told:
     """Return what a reply tells; a reply without a document is a host that was not read, whatever else its login printed."""
     if reply.reason:
-        return Told(reply.name, reason=reply.reason, seconds=reply.seconds)
+        return Told(reply.name, reason=clean_line(reply.reason, 500), seconds=reply.seconds)
     for line in reversed(reply.text.splitlines()):
         facts = _read_facts(line)
         if facts is not None:
@@ -78,7 +81,7 @@ def _read_facts(line: str) -> dict[str, Any] | None:
     if not line.startswith("{"):
         return None
     try:
-        return _check_facts(json.loads(line))
+        return _check_facts(clean_data(json.loads(line)))
     except (ValueError, RecursionError):
         return None
 
@@ -103,7 +106,7 @@ def load_told(text: str) -> dict[str, Told]:
         ValueError: it did not write this; the text says what is wrong.
     """
     try:
-        document = json.loads(text)
+        document = clean_data(json.loads(text), 500)
     except (ValueError, RecursionError):
         raise ValueError("it is no JSON") from None
     if not isinstance(document, dict):

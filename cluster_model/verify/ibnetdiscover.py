@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from cluster_model.plan.model import Cable, Plan
 from cluster_model.render.ibports import describe_port, number_ports
+from cluster_model.transport.gear_text import clean_output
 
 End = tuple[str, str]
 """Device and port as the plan names them; what the plan does not know, as ibnetdiscover names it."""
@@ -64,7 +65,7 @@ def read_topology(text: str) -> dict[str, Node]:
     """Return the nodes of a topology file by id; lines of another form are passed over."""
     nodes: dict[str, Node] = {}
     guid, node = 0, None
-    for line in text.splitlines():
+    for line in clean_output(text).splitlines():
         if found := _GUID.match(line):
             guid = int(found[1], 16)
         elif found := _NODE.match(line):

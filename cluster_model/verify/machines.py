@@ -11,6 +11,7 @@ from cluster_model.plan.model import Plan, Server
 from cluster_model.transport.bmc import BmcError, Machine
 from cluster_model.transport.bmcs import Door
 from cluster_model.transport.fleet import visit
+from cluster_model.transport.gear_text import is_formula
 
 NO_SERIAL = frozenset({"", "0", "0123456789", "default string", "none", "not specified", "to be filled by o.e.m.", "n/a", "na"})
 """What boards say that were never given a serial number, in lower case."""
@@ -65,7 +66,12 @@ def visit_bmcs(
 
 def known_serial(machine: Machine) -> str:
     """Return the machine's serial number, or nothing where its board was never given one."""
-    return "" if machine.serial.lower() in NO_SERIAL else machine.serial
+    return "" if machine.serial.lower() in NO_SERIAL or _is_unfit(machine) else machine.serial
+
+
+def _is_unfit(machine: Machine) -> bool:
+    """Return whether a serial number must not get into a list: it was not plain text, or a spreadsheet would run it."""
+    return "serial" in machine.altered or is_formula(machine.serial)
 
 
 def compare_machines(plan: Plan, visits: Mapping[str, Visit]) -> list[Diagnostic]:
@@ -76,7 +82,7 @@ def compare_machines(plan: Plan, visits: Mapping[str, Visit]) -> list[Diagnostic
         visits: what BMCs told, by server.
 
     Errors:
-        BMC001 to BMC006.
+        BMC001 to BMC007.
     """
     servers = {server.name: server for server in plan.servers}
     owners = {server.serial: server.name for server in plan.servers if server.serial}
@@ -92,6 +98,8 @@ def compare_machines(plan: Plan, visits: Mapping[str, Visit]) -> list[Diagnostic
         machine = told.machine
         if machine is None or name in done:
             continue
+        if machine.altered or is_formula(machine.serial):
+            findings.append(_unfit(server, machine))
         owner = stand.get(name, name)
         if owner != name and stand.get(owner) == name:
             done.add(owner)
@@ -112,14 +120,25 @@ def _unreached(server: Server, visit: Visit) -> Diagnostic:
         "silent": "look whether the BMC has power and its cable, and whether its address is the planned one",
         "busy": "wait until its sessions run out, close them, or restart the BMC",
         "refused": "enable Redfish or IPMI over LAN in the BMC, or set bmc.protocol to what it speaks",
+        "starting": "wait until it has started; else another machine has its address, or it has no Redfish (bmc.protocol)",
         "login": "correct bmc.user or the secret; stop before the BMC locks the user out",
         "certificate": "see whether the machine was replaced; then delete its line from the file of known BMCs",
         "language": "set bmc.protocol, bmc.ipmi_cipher or bmc.tls for its group to what it speaks",
         "refusal": "read the BMC's log",
+        "unsure": "look at the machine before it is told again",
     }
     cause = visit.error.cause if visit.error else "silent"
     summary = f"the BMC of {server.name} at {visit.address} was not read: {visit.error}"
     return Diagnostic("BMC001", "error", server.where, summary, fix=fixes[cause])
+
+
+def _unfit(server: Server, machine: Machine) -> Diagnostic:
+    names = machine.altered or ("serial",)
+    summary = f"what the BMC of {server.name} says as {', '.join(names)} is not passed on as it came"
+    expected = "plain text, no reference, and no serial number that begins as a formula does"
+    said = "; ".join(str(getattr(machine, name)) for name in names)
+    fix = "read the label and write the list of servers by hand; set it right in the BMC, and ask who had access to it"
+    return Diagnostic("BMC007", "error", server.where, summary, expected, said, fix)
 
 
 def _exchanged(one: Server, other: Server) -> Diagnostic:

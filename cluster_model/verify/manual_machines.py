@@ -40,4 +40,11 @@ MANUALS: dict[str, Entry] = {
         "The BMC's own summary of the machine's health is not OK: a fan, a supply, memory or a drive.",
         "Read the BMC's log of events, and exchange the part before the machine is installed.",
     ),
+    "BMC007": Entry(
+        "BMC says what is no plain text",
+        "Serial number, model or another field holds control characters, is longer than any label, reads like a reference to a "
+        "secret, or begins as a formula of a spreadsheet does. It is shown with those characters replaced, and such a serial "
+        "number is never written into the list of servers.",
+        "Read the label of the machine and write the list by hand. Whoever set this had the BMC's password.",
+    ),
 }

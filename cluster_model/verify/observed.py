@@ -141,6 +141,8 @@ def load_observed(text: bytes) -> Observed:
     import orjson
     from pydantic import TypeAdapter, ValidationError
 
+    from cluster_model.transport.gear_text import clean_data
+
     try:
         raw = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -148,7 +150,7 @@ def load_observed(text: bytes) -> Observed:
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise ValueError(f"not an observation: format is not {FORMAT}")
     try:
-        return collect(TypeAdapter(list[ObservedDevice]).validate_python(raw.get("devices")))
+        return collect(TypeAdapter(list[ObservedDevice]).validate_python(clean_data(raw.get("devices"), 500)))
     except ValidationError as error:
         first = error.errors()[0]
         raise ValueError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from None

@@ -2,8 +2,9 @@
 
 Sources: test data of napalm-automation/napalm (LLDP detail, interfaces) and aristanetworks/anta (BGP summary, routes); the
 watchdog's counters are from third-party code alone, and so is FEC (`interfacePhyStatuses`, `phyStatuses`, `fec`,
-`encoding`), whose code was held against a recorded answer. PFC priorities and frames are not read: no text with the form of
-their JSON was found.
+`encoding`), whose code was held against a recorded answer. PFC's priorities are read from the running configuration, in the
+syntax that pyavd's templates write (qos_profiles, priority_flow_control); the frames are not, since no text with the form of
+their JSON by priority was found.
 """
 
 from __future__ import annotations
@@ -124,6 +125,42 @@ def parse_watchdog(text: str) -> dict[str, ObservedPfc]:
         storms = sum(int(queue.get("stuckCount", 0)) for queue in (row.get("txQueues") or {}).values())
         found[name] = ObservedPfc(name, storms=storms)
     return found
+
+
+def parse_pfc(profiles: str, interfaces: str, watchdog: str) -> dict[str, ObservedPfc]:
+    """Return the lossless priorities that each Ethernet port is configured for, its profile's where it has one.
+
+    Args:
+        profiles: `show running-config section qos profile`.
+        interfaces: `show running-config section interface Ethernet`.
+        watchdog: `show running-config section priority-flow-control`.
+    """
+    ports = _read_blocks(interfaces, "interface ")
+    if not ports:
+        raise AnswerError("a configuration without interfaces")
+    by_profile = _read_blocks(profiles, "qos profile ")
+    is_watched = bool(re.search(r"^priority-flow-control pause watchdog default timeout ", watchdog, re.MULTILINE))
+    found = {}
+    for name, lines in ports.items():
+        if _PHYSICAL.match(name):
+            used = [line.split()[1] for line in lines if line.startswith("service-profile ")]
+            whole = [*lines, *(line for profile in used for line in by_profile.get(profile, ()))]
+            numbers = [line.split()[2] for line in whole if re.fullmatch(r"priority-flow-control priority \d no-drop", line)]
+            is_on = "priority-flow-control on" in whole
+            found[name] = ObservedPfc(name, tuple(sorted(map(int, numbers))) if is_on else (), watchdog=is_watched and is_on)
+    return found
+
+
+def _read_blocks(text: str, key: str) -> dict[str, list[str]]:
+    """Return the lines below each `key NAME` of a configuration, stripped, by name."""
+    blocks: dict[str, list[str]] = {}
+    here: list[str] | None = None
+    for line in text.splitlines():
+        if line and not line[0].isspace():
+            here = blocks.setdefault(line.removeprefix(key).strip(), []) if line.startswith(key) else None
+        elif here is not None and line.strip():
+            here.append(line.strip())
+    return blocks
 
 
 def _get(document: Any, key: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from cluster_model.transport.gear_text import clean_data
 from cluster_model.verify.observed import Neighbour, ObservedPort, ObservedSession, normalize_mac
 
 VIRTUAL = {
@@ -44,7 +45,7 @@ def parse_json(text: str) -> Any:
     if not starts:
         raise AnswerError(f"no JSON in it: {text.strip().splitlines()[0][:80] if text.strip() else 'nothing printed'}")
     try:
-        return json.JSONDecoder().raw_decode(text[min(starts) :])[0]
+        return clean_data(json.JSONDecoder().raw_decode(text[min(starts) :])[0])
     except ValueError:
         raise AnswerError("JSON that is cut short or broken") from None
 

@@ -11,6 +11,11 @@ from cluster_model.plan.model import Cable, Pdu, Plan, Server, ServerPort, Switc
 from cluster_model.verify.resolve import UNKNOWN, End
 
 Device = Server | Switch | Pdu
+HOST_KEY = (
+    "compare its fingerprint at the console (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub); then drop an old key by "
+    "ssh-keygen -R ADDRESS and add the new one by ssh-keyscan ADDRESS >> ~/.ssh/known_hosts, or by --trust-new-keys"
+)
+"""What to do about a host key that is not known, or another one than before."""
 
 
 @dataclass(frozen=True, slots=True)

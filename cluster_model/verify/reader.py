@@ -48,6 +48,8 @@ class _Notes:
             lines = [line for line in failed.text.splitlines() if line.strip()]
             self.gaps.append(f"{name}: {lines[-1].strip()[:120] if lines else 'failed'}")
             return cast("Found", default)
+        if any(answer.altered for answer in answers):
+            self.gaps.append(f"{name}: what it printed held control characters or a reference, which were taken out")
         try:
             return read(*(answer.text for answer in answers), *args)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -163,15 +165,20 @@ def _read_eos(name: str, notes: _Notes, wish: Wish) -> ObservedDevice:
     device = ObservedDevice(name, hostname=own, ports=ports)
     if not wish.fabric:
         return device
-    bgp, watchdog, *routes = notes.ask(
+    bgp, watchdog, profiles, interfaces, global_lines, *routes = notes.ask(
         [
             "show bgp summary vrf all | json",
             "show priority-flow-control counters watchdog | json",
+            "show running-config section qos profile",
+            "show running-config section interface Ethernet",
+            "show running-config section priority-flow-control",
             *(f"show ip route {prefix} | json" for prefix in wish.prefixes),
         ]
     )
     asn, sessions = notes.parse("show bgp summary", parse_eos.parse_bgp, (0, None), bgp)
-    pfc = notes.parse("PFC watchdog", parse_eos.parse_watchdog, {}, watchdog)
+    storms = notes.parse("PFC watchdog", parse_eos.parse_watchdog, {}, watchdog)
+    pfc: dict[str, ObservedPfc] = notes.parse("PFC (running-config)", parse_eos.parse_pfc, {}, profiles, interfaces, global_lines)
+    pfc |= {port: replace(pfc.get(port, seen), storms=seen.storms) for port, seen in storms.items()}
     widths = _count_ways(notes, wish.prefixes, routes, parse_eos.parse_route_width)
     return replace(device, asn=asn, sessions=sessions, widths=widths, pfc=pfc)
 

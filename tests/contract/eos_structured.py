@@ -39,6 +39,8 @@ def build_structured(plan: Plan, switch: Switch) -> Config:
         config["ipv6_unicast_routing"] = True
     if lossless:
         config |= _qos(switch, lossless)
+    if network.load_balancing == "dynamic":
+        config["ip_hardware"] = {"fib": {"load_balance_distribution": {"dynamic": {"enabled": True}}}}
     if switch.management:
         config["management_ssh"] = {"vrfs": [{"name": "MGMT", "enable": True}]}
         config["management_interfaces"] = [
@@ -487,7 +489,7 @@ def _qos(switch: Switch, lossless: Lossless) -> Config:
     share = 50 // len(lossless.pfc_priorities)
     others = [tc for tc in range(lossless.cnp_priority) if tc not in lossless.pfc_priorities]
     profiles = []
-    for speed, low, high, percent in lossless.ecn["eos"]:
+    for speed, low, high, percent in lossless.ecn:
         if speed not in speeds:
             continue
         queues: list[Config] = [{"id": lossless.cnp_priority, "priority": "priority strict"}]

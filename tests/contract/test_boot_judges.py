@@ -34,7 +34,7 @@ def require(program):
 
 
 def ask(*command, cwd=None, env=None):
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=env, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=env, timeout=600)
     return done.returncode == 0, done.stdout + done.stderr
 
 

@@ -246,3 +246,12 @@ def test_without_a_rule_the_machine_has_nothing_else(tmp_path):
 def test_media_that_cannot_be_written_are_no_disks(tmp_path):
     rest = [disk("sr0", type="rom"), disk("loop0", type="loop"), disk("sdz", ro=True), disk("sdq", size=0)]
     assert Machine(tmp_path, [*TWO[:1], *rest]).run(script_of("installers", "gpu-001"))[0] == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_reload_adds_is_saved(name):
+    """A reload puts the switch's own MAC into the database (sonic-utilities PR 2778); vlanmgrd ends at a boot without it."""
+    script = tree_of(name).get("boot/ztp/sonic.sh", b"").decode()
+    if script:
+        commands = [line for line in script.splitlines() if line and not line.startswith("#")]
+        assert commands[-2:] == ["config reload -y -f", "config save -y"]

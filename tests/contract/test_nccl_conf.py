@@ -21,6 +21,8 @@ from tests.unit.render_switch import factory
 ROCE = ("lab", "turned", "driving", "superpod-roce")
 """`turned` has another DSCP and another priority than the defaults."""
 INFINIBAND = ("superpod-h100",)
+ADAPTIVE = "cumulus/turned"
+"""RoCE with adaptive routing; the others have ECMP."""
 TEMPLATE = factory.ROOT / "roles/cuda_nccl/templates/nccl.conf.j2"
 PLAYBOOK = [
     {
@@ -28,6 +30,7 @@ PLAYBOOK = [
         "gather_facts": False,
         "connection": "local",
         "vars_files": [str(factory.ROOT / f"roles/{role}/defaults/main.yml") for role in ("versions", "cuda_nccl")],
+        "vars": {"__cuda_nccl_peermem": False},  # the role finds out on the host
         "tasks": [
             {"ansible.builtin.set_fact": {"conf": f"{{{{ lookup('ansible.builtin.template', '{TEMPLATE}') }}}}"}},
             {
@@ -42,6 +45,8 @@ PLAYBOOK = [
 
 @cache
 def plan(name: str) -> Plan:
+    if name == ADAPTIVE:
+        return plans.plan(name)
     return inspect_cluster(factory.ROOT / "inventory" / name).plan if name in INFINIBAND else factory.plan(name)
 
 
@@ -59,7 +64,7 @@ def confs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]
     """Return `CLUSTER.SERVER` → variables of nccl.conf, as the role's template writes it with the inventory's variables."""
     folder = tmp_path_factory.mktemp("nccl")
     hosts: dict[str, Any] = {}
-    for name in (*ROCE, *INFINIBAND):
+    for name in (*ROCE, *INFINIBAND, ADAPTIVE):
         wanted = {server.name for server in list_servers(name)}
         body = json.loads(render_inventory(plan(name), factory.catalogue(), {}))
         hosts |= {f"{name}.{host}": told for host, told in list_hosts(body) if host in wanted}
@@ -137,3 +142,10 @@ def test_the_profile_is_the_only_place_to_change(confs: dict[str, dict[str, str]
 def test_infiniband_has_no_traffic_class(name: str, confs: dict[str, dict[str, str]]) -> None:
     for server in list_servers(name):
         assert "NCCL_IB_TC" not in confs[f"{name}.{server.name}"]
+
+
+def test_nccl_reckons_with_packets_that_overtake_each_other(confs: dict[str, dict[str, str]]) -> None:
+    """By default NCCL does on InfiniBand and does not on RoCE, so only RoCE with adaptive routing says so."""
+    told = {name for name, conf in confs.items() if conf.get("NCCL_IB_ADAPTIVE_ROUTING") == "1"}
+    assert told == {f"{ADAPTIVE}.{server.name}" for server in list_servers(ADAPTIVE)}
+    assert not [name for name, conf in confs.items() if "NCCL_IB_ADAPTIVE_ROUTING" in conf and name not in told]

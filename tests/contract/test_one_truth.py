@@ -27,7 +27,10 @@ LINUX_QUEUES = "Linux without a switching chip has no lossless queues; NOS002 re
 EXTERNAL = "`remote-as external` lets any other AS number in; that it is another one is read"
 TABLE = "the system numbers the tables of its VRFs itself"
 POLLS = "counted in polls; test_cumulus_files.py holds it to half a poll"
+HASHES = "spreads load by a hash and in no other way; ROC014 refuses what else is asked for"
 LACKS = {
+    ("sonic", "switch", "load_balancing"): HASHES,
+    ("frr", "switch", "load_balancing"): HASHES,
     ("frr", "port", "speed_gbps"): LINUX_SPEED,
     ("frr", "port", "copper_speed_gbps"): LINUX_SPEED,
     **{("frr", "port", what): LINUX_QUEUES for what in ("ecn", "pfc_priorities", "trust", "watchdog")},
@@ -101,6 +104,23 @@ def test_switches_are_told_what_the_plan_says(case: str) -> None:
     assert set(records) == {switch.name for switch in plans.plan(case).switches}
     differences = _compare(case, records)
     assert differences == [], "\n".join(differences[:20])
+
+
+def test_every_dialect_marks_alike() -> None:
+    """ECN by port speed: read from the files alone, without the plan between them."""
+    seen: dict[int, dict[str, set[Any]]] = {}
+    for case in ("sonic/lab", "eos/lab", "cumulus/lab"):
+        for name, record in plans.records(case).items():
+            switch = plans.plan(case).switch(name)
+            network = plans.plan(case).network(switch.network)
+            for port in switch.ports if network is not None and network.lossless else ():
+                marks = seen.setdefault(record["port", port.name, "speed_gbps"], {})
+                marks.setdefault(switch.nos, set()).add(record["port", port.name, "ecn"])
+    assert {400} <= set(seen)
+    for speed_gbps, by_nos in seen.items():
+        assert set(by_nos) == {"sonic", "eos", "cumulus"}, speed_gbps
+        assert len(set().union(*by_nos.values())) == 1, (speed_gbps, by_nos)
+    assert seen[400]["sonic"] == {(600, 6000, 100)}
 
 
 @case_by_case

@@ -164,6 +164,9 @@ def _compare_lossless(
             yield f"{name} is DSCP {dscp}, which the switch puts into priority {priorities[dscp]}"
     if priorities[lossless["cnp_dscp"]] != lossless["cnp_priority"]:
         yield f"CNPs have DSCP {lossless['cnp_dscp']}, which the switch puts into priority {priorities[lossless['cnp_dscp']]}"
+    adaptive = leaf.get(("switch", "", "load_balancing"), "ecmp") == "adaptive"
+    if interface["network"] == "compute" and nccl and (nccl["adaptive_routing"] == 1) != adaptive:
+        yield f"NCCL has adaptive routing {nccl['adaptive_routing']}, and the switch {'has it' if adaptive else 'has none'}"
     if lossless["cnp_dscp"] not in leaf["qos", "", "strict_dscps"]:
         yield "CNPs do not go first"
 

@@ -33,6 +33,7 @@ def read_files(files: Mapping[str, str]) -> Record:
     if "eth0" in tree["interface"]:
         found["management", "", "address"] = one(*tree["interface"]["eth0"]["ip"]["address"])
         found["management", "", "gateway"] = one(*tree["interface"]["eth0"]["ip"]["gateway"])
+    found["switch", "", "load_balancing"] = _read_balancing(tree)
     _read_ports(found, tree)
     _read_svis(found, tree)
     _read_bonds(found, tree)
@@ -42,6 +43,15 @@ def read_files(files: Mapping[str, str]) -> Record:
         _read_qos(found, tree)
     refuse_paths(tree)
     return found
+
+
+def _read_balancing(tree: Tree) -> str:
+    """Return `adaptive` where the switch has it; then every port with a session must, since they are ports of one route."""
+    whole = at(tree, "router adaptive-routing enable") == "on"
+    peers = {name for name in at(tree, "vrf default router bgp neighbor") if name in tree["interface"]}
+    ports = {name for name, port in tree["interface"].items() if at(port, "router adaptive-routing enable") == "on"}
+    assert not whole or (ports and peers <= ports), f"adaptive routing on {sorted(ports)} of {sorted(peers)}"
+    return "adaptive" if whole else "ecmp"
 
 
 def _link(domain: Tree, key: str) -> int:

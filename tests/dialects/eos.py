@@ -23,6 +23,8 @@ def read_files(files: Mapping[str, str]) -> Record:
     for name in root.values(r"interface (\S+)"):
         assert name not in interfaces, f"{name} twice"
         interfaces[name] = merge(root.find(rf"interface {re.escape(name)}"))
+    dynamic = root.has(r"ip hardware fib load-balance distribution dynamic")
+    found["switch", "", "load_balancing"] = "dynamic" if dynamic else "ecmp"
     vrfs = set(root.values(r"vrf instance (\S+)")) - {"MGMT"}
     for vrf in vrfs:
         found["vrf", vrf, "is_there"] = root.has(rf"ip routing vrf {re.escape(vrf)}")

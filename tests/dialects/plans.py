@@ -8,11 +8,9 @@ from typing import Any
 
 import yaml
 
-from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.cluster import Cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.plan.model import Plan
-from cluster_model.render.switch import render_switches
 from tests.dialects import cumulus as cumulus_reader
 from tests.dialects import eos as eos_reader
 from tests.dialects import frr as frr_reader
@@ -64,7 +62,7 @@ def _change(name: str, nos: str) -> Plan:
 
 
 def _build(data: dict[str, Any]) -> Plan:
-    plan, findings = build_plan(Cluster.model_validate(data), load_catalogue()[0])
+    plan, findings = build_plan(Cluster.model_validate(data), factory.catalogue())
     assert plan is not None, findings
     return plan
 
@@ -83,7 +81,7 @@ def plan(case: str) -> Plan:
 def files(case: str) -> dict[str, dict[str, str]]:
     """Return file name → text of every switch by its name."""
     found: dict[str, dict[str, str]] = {}
-    for path, text in render_switches(plan(case), factory.catalogue()):
+    for path, text in factory.settled(plan(case)).items():
         _, switch, name = path.split("/")
         found.setdefault(switch, {})[name] = text
     return found

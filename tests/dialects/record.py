@@ -65,6 +65,7 @@ def expect(plan: Plan, switch: Switch) -> Record:
     _expect_overlay(found, network, switch)
     if network.lossless:
         _expect_lossless(found, plan, switch)
+    found["switch", "", "load_balancing"] = network.load_balancing
     return found
 
 
@@ -78,7 +79,7 @@ def _expect_switch(found: Record, switch: Switch) -> None:
 
 def _expect_ports(found: Record, plan: Plan, network: Network, switch: Switch) -> None:
     lossless = plan.lossless if network.lossless else None
-    marks = {row[0]: tuple(row[1:]) for row in plan.lossless.ecn.get(switch.nos, ())}
+    marks = {row[0]: tuple(row[1:]) for row in plan.lossless.ecn}
     for port in switch.ports:
         told = {"description": f"{port.peer}:{port.peer_port}", "address": port.address, "vrf": port.vrf}
         told |= {"vlan": port.vlan, "bond": _bond_of(switch, port)}

@@ -285,7 +285,7 @@ def clusters(draw, *, most=12, small=False):
                 "leaf": "generic/linux-48x1g",
                 "spine": "generic/linux-32x100g",
                 "nos": "frr",
-                "racks_per_leaf": draw(st.sampled_from([1, 1, 2])),
+                "racks_per_leaf": draw(st.sampled_from([1, 1, 2, 3, 4])),
                 "underlay": draw(st.sampled_from(["unnumbered", "numbered"])),
                 "pool": "10.224.0.0/12",
             },

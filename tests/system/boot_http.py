@@ -1,6 +1,7 @@
 """A boot server double: hands out the files of a folder by request path, and writes each request to standard output.
 
-python boot_http.py FOLDER, in a network namespace. A path's slashes are `_` in the folder, its query is left out.
+python boot_http.py FOLDER, in a network namespace. A path's slashes are `_` in the folder, its query is left out. FOLDER/ready is
+there once it listens.
 """
 
 from __future__ import annotations
@@ -33,4 +34,6 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing else."""
 
 
-ThreadingHTTPServer(("127.0.0.1", 80), Handler).serve_forever()
+SERVER = ThreadingHTTPServer(("127.0.0.1", 80), Handler)
+(FOLDER / "ready").touch()
+SERVER.serve_forever()

@@ -16,13 +16,18 @@ USER, PASSWORD = "admin", "correct horse"
 NAMES = ("control-001", "plain-001", "mirror-001", "astray-001", "http-001")
 
 
-@pytest.fixture
-def site(tmp_path):
-    """Return a runner of gpuyard in a namespace where five BMCs answer, mirror-001's by IPMI and the others by Redfish."""
+def require_programs():
+    """Skip where something is missing, and fail where GPUYARD_REQUIRE_BOOT is set."""
     missing = [program for program in ("ipmitool", "openssl", "unshare") if shutil.which(program) is None]
     if os.geteuid() or missing:
         reason = f"{', '.join(missing)} missing" if missing else "namespaces need root"
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_BOOT") else pytest.skip)(reason)
+
+
+@pytest.fixture
+def site(tmp_path):
+    """Return a runner of gpuyard in a namespace where five BMCs answer, mirror-001's by IPMI and the others by Redfish."""
+    require_programs()
     site = Site(tmp_path)
     try:
         site.start()
@@ -54,6 +59,7 @@ class Site:
             "cat",
         ]
         holder = subprocess.Popen(["unshare", "-n", "sh", "-ec", "\n".join(lines)], stdin=-1, stdout=-1, text=True)
+        self.addresses = addresses
         self._running.append(holder)
         assert holder.stdout.readline() == "ready\n"
         self.pid = holder.pid
@@ -82,13 +88,16 @@ class Site:
     def gpuyard(self, verb, *words, inside=True):
         """Run a verb with the cluster and more words."""
         command = [sys.executable, "-m", "cluster_model.cli", *verb.split(), *map(str, (self.cluster, *words))]
-        env = {
+        command = self.inside(*command) if inside else command
+        done = subprocess.run(command, capture_output=True, text=True, env=self.environment(), check=False)
+        assert "Traceback" not in done.stderr
+        return done
+
+    def environment(self):
+        return {
             **os.environ, "PYTHONPATH": str(ROOT), "GPUYARD_SECRET_BMC_PASSWORD": PASSWORD,
             "GPUYARD_KNOWN_BMCS": str(self.folder / "known"),
         }  # fmt: skip
-        done = subprocess.run(self.inside(*command) if inside else command, capture_output=True, text=True, env=env, check=False)
-        assert "Traceback" not in done.stderr
-        return done
 
     def power(self):
         done = self.gpuyard("bmc power", "status", "--format", "json", "--retries", "0")

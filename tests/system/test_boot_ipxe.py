@@ -23,7 +23,7 @@ from cluster_model.render.tree import render_tree
 
 HERE = Path(__file__).parent
 LOADER = Path("/usr/lib/ipxe/ipxe.lkrn")
-PATIENCE_S = 240
+PATIENCE_S = 900
 SERIAL, UUID = "LAB/00 7", "01234567-89ab-4cde-8f01-23456789abcd"
 TOKEN = "f" * 64
 
@@ -54,7 +54,7 @@ def requests(tmp_path_factory):
     machine = ["qemu-system-x86_64", "-nographic", "-nodefaults", "-m", "256", "-kernel", str(LOADER), "-initrd", str(first)]
     machine += ["-netdev", f"user,id=n,net={segment.prefix},host={boot},dns={segment.first}"]
     machine += ["-device", f"virtio-net-pci,netdev=n,mac={host.mac}", "-smbios", f"type=1,serial={SERIAL},uuid={UUID}"]
-    inner = 'ip link set lo up && "$1" "$2" "$3" & shift 3 && sleep 1 && exec "$@"'
+    inner = 'ip link set lo up; "$1" "$2" "$3" & until [ -e "$3/ready" ]; do sleep 0.1; done; shift 3; exec "$@"'
     server = [sys.executable, str(HERE / "boot_http.py"), str(folder)]
     command = ["unshare", "-n", "-p", "-f", "--kill-child", "sh", "-c", inner, "sh", *server, *machine]
     run = subprocess.Popen(
@@ -72,7 +72,7 @@ def requests(tmp_path_factory):
                     seen.append(line.strip())
     finally:
         run.kill()
-        run.wait(30)
+        run.wait(PATIENCE_S)
     return host, seen
 
 

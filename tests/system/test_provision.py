@@ -55,7 +55,9 @@ def _provision(yard):
         yard.tree,
         "--key",
         yard.key,
+        "--all",
         "--apply",
+        "--new-journal",
         "--batch",
         1,
         "--timeout",
@@ -91,7 +93,7 @@ def _provision(yard):
         thread.start()
     done = yard.gpuyard("provision", *words, limit_s=LIMIT_S, check=False)
     for thread in threads:
-        thread.join(10)
+        thread.join(60 * PATIENCE)  # of the boot server's restart
     assert not failures, failures
     assert sorted(disturbed) == sorted(DISTURBED), done.stdout + done.stderr
     return done
@@ -107,7 +109,7 @@ def _wait_for_step(yard, name, step):
     def reached():
         return any(event["event"] == "report" and event["step"] == step for event in yard.events(name))
 
-    wait_for(reached, LIMIT_S * PATIENCE, f"{name} never came to {step}")
+    wait_for(reached, LIMIT_S, f"{name} never came to {step}")
 
 
 def test_three_are_reachable_and_one_failed_with_its_reason(yard):
@@ -254,3 +256,17 @@ def test_reinstalling_wants_the_name_of_the_node(yard):
     assert "would install 0 of 1" in done.stdout
     done = yard.gpuyard("provision", yard.cluster, "--tree", yard.tree, "--limit", PLAIN, "--reinstall", PLAIN)
     assert f"would overwrite what is on {PLAIN}" in done.stdout
+
+
+def test_with_another_journal_machines_at_work_are_left_alone(yard, tmp_path):
+    """As with a typo in --state, or after the boot server was lost."""
+    before = {name: (yard.machine(name) / "power.log").read_text() for name in INSTALLED}
+    words = ["provision", yard.cluster, "--tree", yard.tree, "--key", yard.key, "--state", tmp_path / "other", "--timeout", 60]
+    words += [word for name in INSTALLED for word in ("--limit", name)]
+    done = yard.gpuyard(*words, "--apply", check=False)
+    assert done.returncode == 2 and "--new-journal" in done.stderr
+    done = yard.gpuyard(*words, "--reset-running", check=False)
+    assert done.returncode == 1 and done.stdout.count("answers SSH") == len(INSTALLED), done.stdout
+    done = yard.gpuyard(*words, "--apply", "--new-journal", "--reset-running", check=False)
+    assert done.returncode == 1 and "3 refused." in done.stdout, done.stdout
+    assert {name: (yard.machine(name) / "power.log").read_text() for name in INSTALLED} == before

@@ -33,6 +33,8 @@ DEPOT = "10.200.0.1"  # beyond the vehicles' router
 INSIDE = "192.168.0.16"  # of alpha-001 (red), of blue-001 and of green-001
 BORDER = "business-border-01"
 LEAFS = ("business-leaf-u01-01", "business-leaf-u02-01")
+OUTSIDE = "outside-vehicles"  # whose session has a password
+SECRET = "dummy-bgp-vehicles"
 SERVER = (
     "dnsmasq --keep-in-foreground --conf-file=/dev/null --pid-file --port=0 --user=root --log-facility=- --no-ping "
     "--dhcp-leasefile=/run/leases --dhcp-range=10.48.3.100,10.48.3.109,255.255.255.0,1h --dhcp-option=option:router,10.48.3.1"
@@ -49,6 +51,11 @@ def show(name: str, node: str, command: str) -> dict[str, Any]:
 
 def ask(name: str, node: str, **options: Any) -> dict[str, Any]:
     return {"name": name, "do": "ask", "node": node, "to": WEB, **options}
+
+
+def session(name: str, deaf: str, within_s: int = 120, **options: Any) -> dict[str, Any]:
+    ends = {"node": BORDER, "vrf": "vehicles", "peer": "198.51.100.4", "outside": OUTSIDE, "local": "198.51.100.5", "asn": 64511}
+    return {"name": name, "do": "session", **ends, "deaf": deaf, "within_s": within_s, **options}
 
 
 STEPS = [
@@ -100,6 +107,15 @@ STEPS = [
     ),
     show("way back to the relay", LEAFS[0], "show ip route vrf services 10.48.3.1/32 json"),
     {"name": "wrong VNI", "do": "wrong_vni"},
+    # Last of what needs the fabric: the border leaf boots again, and its daemons read everything anew.
+    {"name": "reboot", "do": "reboot", "node": BORDER},
+    session("the peer connects", OUTSIDE),
+    session("the border leaf connects", BORDER),
+    session("the peer connects, another password", OUTSIDE, 25, password="wrong"),
+    session("the border leaf connects, another password", BORDER, 25),
+    session("the peer connects, no password", OUTSIDE, 25, password=""),
+    session("the border leaf connects, no password", BORDER, 25),
+    session("the password again", OUTSIDE, password=SECRET),
     *({"name": f"ifupdown2 on {name}", "do": "ifupdown2", "node": name} for name in (LEAFS[0], BORDER)),
 ]
 
@@ -251,6 +267,21 @@ def test_what_the_dhcp_server_answers_goes_to_the_relay_on_its_own_leaf(found: d
     """Also what is for a guest behind the other leaf: that relay sends it on over the VXLAN."""
     ways = [way for way in found["way back to the relay"]["10.48.3.1/32"] if way.get("selected")]
     assert [(way["protocol"], way["nexthops"][0]["interfaceName"]) for way in ways] == [("static", "red")]
+
+
+@pytest.mark.parametrize(("step", "listener"), [("the peer connects", "border"), ("the border leaf connects", "peer")])
+def test_a_session_with_a_password_comes_up_whoever_connects(found: dict[str, Any], step: str, listener: str) -> None:
+    """After a boot in the order of the rendered unit: FRR 8.4 forgets the password where the VRF comes after it."""
+    assert found["reboot"] is None
+    assert (found[step]["state"], found[step]["listener"], found[step]["key"]) == ("Established", listener, True), found[step]
+
+
+@pytest.mark.parametrize("password", ["another password", "no password"])
+@pytest.mark.parametrize("who", ["peer", "border leaf"])
+def test_a_session_without_the_password_stays_down(found: dict[str, Any], who: str, password: str) -> None:
+    step = found[f"the {who} connects, {password}"]
+    assert step["state"] in {"Active", "Connect", "Idle"}, step
+    assert found["the password again"]["state"] == "Established"
 
 
 def test_a_wrong_vni_is_named(found: dict[str, Any]) -> None:

@@ -119,16 +119,24 @@ def _stand_in(folder, plan):
     return script
 
 
-def command(fleet, home, *arguments):
+def command(fleet, home, *arguments, trust=("--trust-new-keys",)):
     """Return the command line of gpuyard in the namespace, and its environment: a user who never logged in anywhere."""
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "HOME": str(home), "COLUMNS": "120"}
-    words = ["verify", "hosts", str(LAB), "--key", str(fleet / "user"), "--user", "root", *arguments]
+    words = ["verify", "hosts", str(LAB), "--key", str(fleet / "user"), "--user", "root", *trust, *arguments]
     return ["ip", "netns", "exec", SPACE, sys.executable, "-m", "cluster_model.cli", *words], env
 
 
-def gpuyard(fleet, home, *arguments):
-    words, env = command(fleet, home, *arguments)
+def gpuyard(fleet, home, *arguments, **more):
+    words, env = command(fleet, home, *arguments, **more)
     return subprocess.run(words, env=env, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
+
+
+def test_a_host_that_was_never_logged_in_to_is_refused_until_its_key_is_trusted(fleet, tmp_path):
+    done = gpuyard(fleet, tmp_path, "--limit", PLANNED, trust=())
+    assert done.returncode == 3
+    assert "its host key is not in known_hosts" in done.stdout and "ssh-keyscan ADDRESS" in done.stdout
+    assert gpuyard(fleet, tmp_path, "--limit", PLANNED).returncode == 0
+    assert gpuyard(fleet, tmp_path, "--limit", PLANNED, trust=()).returncode == 0
 
 
 def test_every_host_gets_a_verdict_whatever_the_others_do(fleet, tmp_path):

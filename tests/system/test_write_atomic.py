@@ -37,7 +37,7 @@ def make_files(generation: int, count: int = 60) -> dict[str, bytes]:
     }
     files["plan.json"] = f"{generation}".encode()
     files[f"only/{generation}.txt"] = b"here\n"
-    return {**files, MANIFEST: build_manifest("pod", "0", f"digest-{generation}", files)}
+    return {**files, MANIFEST: build_manifest("pod", "0", f"digest-{generation}", files, {})}
 
 
 def read_tree(target: Path) -> dict[str, bytes]:
@@ -132,7 +132,7 @@ def test_foreign_files_are_kept_and_reported(tmp_path):
 @pytest.mark.parametrize("name", ["notes.txt", "only", "plan.json/x"])
 def test_a_foreign_file_is_never_overwritten(tmp_path, name):
     target = tmp_path / "pod"
-    write_tree(target, {MANIFEST: build_manifest("pod", "0", "d", {})}, "d")
+    write_tree(target, {MANIFEST: build_manifest("pod", "0", "d", {}, {})}, "d")
     (target / name).parent.mkdir(exist_ok=True)
     (target / name).write_text("mine")
     files = {**make_files(1), "notes.txt": b"ours"}
@@ -169,7 +169,7 @@ def test_a_partial_write_keeps_other_families_and_says_their_age(tmp_path):
     target = tmp_path / "pod"
     write_tree(target, make_files(1), "digest-1")
     new = {"plan.json": b"2"}
-    new[MANIFEST] = build_manifest("pod", "0", "digest-2", new)
+    new[MANIFEST] = build_manifest("pod", "0", "digest-2", new, {})
     done = write_tree(target, new, "digest-2", families={"plan"})
     assert done.written == (MANIFEST, "plan.json")
     assert done.removed == ()
@@ -259,7 +259,7 @@ def test_a_full_disk_leaves_the_old_tree(tmp_path):
         assert assert_whole(target) == 3
         shutil.rmtree(target)
         with pytest.raises(WriteError, match="mount point"):
-            write_tree(disk, {MANIFEST: build_manifest("pod", "0", "d", {})}, "d")
+            write_tree(disk, {MANIFEST: build_manifest("pod", "0", "d", {}, {})}, "d")
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

@@ -31,6 +31,7 @@ OUTSIDE_PORT = 8080
 PACKAGES = SHARE / "packages"
 ETC = PACKAGES / "etc/network"
 PRIVATE = ("/etc/network", "/etc/iproute2/rt_tables.d")
+DEAF = "table inet deaf { chain in { type filter hook input priority -10; tcp dport 179 reject with tcp reset; }; }\n"
 LEASE = """#!/bin/sh
 [ "$1" = bound ] || exit 0
 ip address add "$ip/$mask" dev "$interface"
@@ -102,6 +103,47 @@ class Steps:
     def do_vtysh(self, step: dict[str, Any]) -> Any:
         said = self.run(step["node"], "vtysh", "-c", step["command"])
         return json.loads(said) if step["command"].endswith("json") else said
+
+    def do_session(self, step: dict[str, Any]) -> dict[str, Any]:
+        """Begin a border leaf's session anew; return its state within `within_s`, and on whose listener it is.
+
+        `key`: whether the border leaf's listener has a password of that peer.
+        `deaf` is the machine that refuses connections meanwhile, so that only it connects. `password` is the peer's from now on,
+        "" for none.
+        """
+        vrf, peer, outside = step["vrf"], step["peer"], step["outside"]
+        if "password" in step:
+            line = f"neighbor {step['local']} password {step['password']}"
+            line = line if step["password"] else f"no neighbor {step['local']} password"
+            self.nodes[outside].run("vtysh", "-c", "configure terminal", "-c", f"router bgp {step['asn']}", "-c", line)
+        self.nodes[step["deaf"]].run("nft", "-f", "-", text=DEAF)
+        deadline = time.monotonic() + step["within_s"]
+        for node, which in ((outside, "clear bgp *"), (step["node"], f"clear bgp vrf {vrf} *")) * 2:
+            self.run(node, "vtysh", "-c", which)
+        time.sleep(1)
+        while True:
+            row = self.do_vtysh({**step, "command": f"show bgp vrf {vrf} neighbors {peer} json"})[peer]
+            found = {"state": row["bgpState"], "listener": {row["portLocal"]: "border", row["portForeign"]: "peer"}.get(179)}
+            if found["state"] == "Established" or time.monotonic() > deadline:
+                break
+            time.sleep(1)
+        self.run(step["deaf"], "nft", "delete", "table", "inet", "deaf")
+        listeners = self.run(step["node"], "ss", "-tlni", "sport = :179")
+        return {**found, "key": f"md5keys:{peer}" in listeners}
+
+    def do_reboot(self, step: dict[str, Any]) -> None:
+        """Boot a switch again, with the order that its units give: without one FRR is the first, as beside a long `ifup -a`."""
+        name, fabric = step["node"], self.fabric
+        unit = fabric.files(name).files.get("frr-service.conf", "")
+        waits = "After=networking.service" in unit.splitlines()
+        fabric.kill_switch(name)
+        if not waits:
+            fabric._start(name)
+        fabric._make_interfaces(name)
+        self.nodes[name].configure([f"link set {port} up" for owner, port in fabric._links if owner == name])
+        if waits:
+            fabric._start(name)
+        fabric.dead.discard(name)
 
     def do_serve(self, step: dict[str, Any]) -> str:
         """Let a machine answer every connection with the address that it comes from, for ever."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from small_plan import PLATFORM, chain, hardware, intent, items, lossless, networks, plan, platform, ports
 
-from cluster_model.plan.model import CageMode, Site
+from cluster_model.plan.model import CageMode, Site, Upstream
 
 
 def _cable_two_rails(design):
@@ -34,8 +34,15 @@ def _site(**fields):
     return lambda design: plan(site=replace(design.plan.site, **fields))(design)
 
 
+def _without(name):
+    """Take a switch away."""
+    return lambda design: plan(switches=tuple(switch for switch in design.plan.switches if switch.name != name))(design)
+
+
+WAY = Upstream("p60", 60, 400, "10.255.255.1/31", "10.255.255.0")
 TIMED = Site("test.example.net", "UTC", (), ("10.255.0.123",), (), ())
 SPLIT = tuple(CageMode(cage, "osfp", 2, 200, 8 * cage, 8, False) for cage in range(1, 65))
+HOST_PORT = "p1"
 CLASHING_MAP = tuple(1 if dscp == 26 else 6 if dscp == 48 else 0 for dscp in range(64))
 
 FIRES = {
@@ -45,6 +52,15 @@ FIRES = {
     },
     "NET020": {"half": (ports("servers", "gpu", "c0", speed_gbps=200), "run at 200 Gb/s and could run at 400")},
     "NET019": {"no way out": (plan(site=TIMED), "no switch or BMC has a route")},
+    "NET023": {
+        "oob": (networks("oob", tiers=1), "oob has 2 leafs and no spine: oob-leaf-01, oob-leaf-02 are apart"),
+        "one of two leads out": (
+            chain(networks("oob", tiers=1), items("switches", "oob-leaf-01", upstreams=(WAY,))),
+            "oob-leaf-02 is apart",
+        ),
+        "storage": (networks("storage", tiers=1), "storage has 2 leafs and no spine"),
+        "business": (networks("business", tiers=1), "business has 4 leafs and no spine"),
+    },
     "NET010": {"uplinks by hand": (networks("compute", oversubscription=2.0), "oversubscribed 2.00 to 1")},
     "NET012": {"host above switch": (networks("compute", host_mtu_bytes=9200), "may send 9200 bytes")},
     "NET013": {
@@ -84,11 +100,20 @@ FIRES = {
     "ROC006": {"off": (lossless(watchdog=False), "watchdog is off")},
     "ROC007": {"one byte short": (networks("compute", host_mtu_bytes=4191), "less than 4096")},
     "ROC008": {"long": (items("cables", "compute-leaf", length_m=101.0), "4 lossless cables of compute longer than 100 m")},
-    "ROC009": {"swapped": (lossless(ecn={"testos": ((400, 1500, 1500, 100),)}), "begins at 1500 kB")},
-    "ROC010": {"speed left out": (networks("compute", host_speed_gbps=200), "200 Gb/s")},
+    "ROC009": {"swapped": (lossless(ecn=((400, 1500, 1500, 100),)), "begins at 1500 kB")},
     # 100 MiB are 104,858 kB: one ninth is 11,651 kB, the share of 400 in 25,600 Gb/s is 1,639 kB
-    "ROC011": {"above one ninth": (lossless(ecn={"testos": ((400, 150, 11_652, 100),)}), "already pauses")},
-    "ROC012": {"above the share": (lossless(ecn={"testos": ((400, 1640, 5000, 100),)}), "above a port's share")},
+    "ROC011": {"above one ninth": (lossless(ecn=((400, 150, 11_652, 100),)), "already pauses")},
+    "ROC012": {
+        "above the share": (lossless(ecn=((400, 1640, 5000, 100),)), "above a port's share"),
+        # No network says 200: one server's NIC is slower than the others.
+        "one slower link": (
+            chain(
+                ports("switches", "compute-leaf-01", HOST_PORT, speed_gbps=200),
+                lossless(ecn=((200, 821, 5000, 100), (400, 1639, 5000, 100))),
+            ),
+            "at 200 Gb/s begins at 821 kB",
+        ),
+    },
     "NOS002": {
         "no pfc": (platform(lacks=("pfc", "pfc_watchdog")), "lacks pfc, pfc_watchdog"),
         "no marking": (platform(lacks=("ecn",)), "lacks ecn"),
@@ -148,6 +173,11 @@ FIRES = {
 }
 
 SILENT = {
+    "NET023": {
+        "rail-only": networks("compute", tiers=1),
+        "each leads out": chain(networks("oob", tiers=1), items("switches", "oob-leaf", upstreams=(WAY,))),
+        "one leaf": chain(networks("oob", tiers=1), _without("oob-leaf-02")),
+    },
     "NET003": {
         "at the limit": networks("compute", mtu_bytes=9216),
         "InfiniBand": networks("compute", technology="infiniband", mtu_bytes=9500),
@@ -186,19 +216,19 @@ SILENT = {
         "just short enough": items("cables", "compute-leaf", length_m=100.0),
         "TCP": items("cables", "storage", length_m=300.0),
     },
-    "ROC009": {"ordered": lossless(ecn={"testos": ((400, 1499, 1500, 100),)})},
-    "ROC010": {"no ECN at all": chain(platform(lacks=("ecn",)), networks("compute", host_speed_gbps=200))},
+    "ROC009": {"ordered": lossless(ecn=((400, 1499, 1500, 100),))},
     "ROC011": {
-        "one ninth": lossless(ecn={"testos": ((400, 150, 11_651, 100),)}),
-        "unknown buffer": chain(hardware("test/leaf", "asic.buffer_mb", None), lossless(ecn={"testos": ((400, 1, 90_000, 1),)})),
+        "one ninth": lossless(ecn=((400, 150, 11_651, 100),)),
+        "unknown buffer": chain(hardware("test/leaf", "asic.buffer_mb", None), lossless(ecn=((400, 1, 90_000, 1),))),
     },
     "ROC012": {
-        "the share": lossless(ecn={"testos": ((400, 1639, 5000, 100),)}),
-        "speed not used": lossless(ecn={"testos": ((400, 150, 1500, 100), (25, 1640, 5000, 100))}),
+        "the share": lossless(ecn=((400, 1639, 5000, 100),)),
+        "speed not used": lossless(ecn=((400, 150, 1500, 100), (25, 1640, 5000, 100))),
         "no host stands on the spine": chain(
-            networks("compute", host_speed_gbps=200, spine_model="test/oob"),
+            ports("switches", "compute-leaf", HOST_PORT, speed_gbps=200),
+            items("switches", "compute-spine", model="test/oob"),
             hardware("test/oob", "asic.buffer_mb", 1),
-            lossless(ecn={"testos": ((400, 1, 2, 100), (200, 800, 5000, 100))}),
+            lossless(ecn=((400, 1, 2, 100), (200, 800, 5000, 100))),
         ),
     },
     "NOS002": {"no RoCE": chain(networks("compute", lossless=False), platform(lacks=("pfc",)))},

@@ -162,6 +162,12 @@ FIRES = {
         "broadcast": (intent(f"{RED}.front.gateway", "10.48.1.255"), "network or broadcast"),
     },
     "SUB002": {"two": (intent(f"{RED}.front.cidr", "10.48.1.0/31"), "no room for a gateway and a host")},
+    "NOS015": {
+        "leafs and border": (
+            platform(mended={"router_macs": "2.1"}),
+            "TestOS 2.0 on business-leaf-01, business-leaf-02 forgets router MACs",
+        ),
+    },
     "SUB003": {
         "small": (intent(f"{RED}.front.cidr", "10.48.1.0/28"), "1 server of gpu beyond the end of red's front"),
         "broadcast": (intent(f"{RED}.front.first", {"gpu": 255}), "1 server of gpu"),
@@ -172,7 +178,13 @@ FIRES = {
     },
     "SUB004": {
         "gateway": (intent(f"{RED}.front.gateway", "10.48.1.16"), "1 server of gpu shares an address with the gateway"),
-        "other group": (intent(f"{SERVICES}.core.servers", ["control", "gpu"]), "2 servers of control share addresses with gpu"),
+        "other group": (
+            chain(
+                intent(f"{SERVICES}.core.servers", ["control", "gpu"]),
+                intent(f"{SERVICES}.core.first", {"control": 16, "gpu": 16}),
+            ),
+            "2 servers of control share addresses with gpu",
+        ),
         "pool": (
             intent(f"{SERVICES}.core.pool", {"first": "10.48.0.17", "last": "10.48.0.30"}),
             "2 servers of control share addresses with the pool",
@@ -359,12 +371,21 @@ SILENT = {
     },
     "SUB001": {"last host": intent(f"{RED}.front.gateway", "10.48.1.254")},
     "SUB002": {"four": intent(f"{RED}.front.cidr", "10.48.1.0/30")},
+    "NOS015": {
+        "mended": platform(mended={"router_macs": "2.0"}),
+        "newer": chain(
+            platform(mended={"router_macs": "2.1"}),
+            intent("networks.business.release", "2.2"),
+        ),
+        "one path": chain(platform(mended={"router_macs": "2.1"}), networks("business", leafs=1, borders=1)),
+    },
     "SUB003": {
         "last host": intent(f"{RED}.front.first", {"gpu": 254}),
         "DHCP": intent(f"{BLUE}.front.cidr", "10.48.2.0/28"),
         "slice": intent("servers.gpu.planned", 1000),
     },
     "SUB004": {
+        "two groups": intent(f"{SERVICES}.core.servers", ["control", "gpu"]),
         "own place": chain(
             intent(f"{SERVICES}.core.servers", ["control", "gpu"]), intent(f"{SERVICES}.core.first", {"control": 18})
         ),

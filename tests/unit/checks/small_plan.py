@@ -41,7 +41,11 @@ Change = Callable[[Design], Design]
 
 INTENT: dict[str, Any] = {
     "name": "test",
-    "site": {"domain": "test.example.net", "dns": ["10.255.0.53"]},
+    "site": {
+        "domain": "test.example.net",
+        "dns": ["10.255.0.53", "10.255.0.54"],
+        "ntp": ["10.255.0.123", "10.255.0.124", "10.255.0.125"],
+    },
     "racks": {
         "rows": {"A": {"id": 1, "racks": 2}, "N": {"id": 2, "racks": 3}},
         "groups": {
@@ -73,7 +77,14 @@ def _switch_block(psus: int = 2) -> dict[str, Any]:
         "kind": "switch",
         "technology": ["ethernet", "infiniband"],
         "power": {"maximum_w": 1000, "psu_count": psus, **SOURCE},
-        "asic": {"name": "chip", "bandwidth_gbps": 25_600, "mtu_bytes": 9216, "buffer_mb": 100, **SOURCE},
+        "asic": {
+            "name": "chip",
+            "bandwidth_gbps": 25_600,
+            "mtu_bytes": 9216,
+            "buffer_mb": 100,
+            "adaptive_routing_gbps": [400],
+            **SOURCE,
+        },
         "cages": [{"count": 64, "form_factor": "osfp", "lanes": 8, "modes": ["1x400"], **SOURCE}],
     }
 
@@ -118,6 +129,7 @@ FEATURES = (
     *("pfc", "ecn", "pfc_watchdog", "bgp_unnumbered", "dhcp_relay", "breakout"),
     *("vxlan_evpn", "evpn_multihoming", "segment_filters", "mlag", "nat"),
     *("bfd", "ecmp", "pfc_watchdog_forward", "mgmt_vrf", "snmp", "lldp"),
+    *("dynamic_load_balancing", "adaptive_routing"),
 )
 PLATFORM: dict[str, Any] = {
     "name": "TestOS",
@@ -127,7 +139,6 @@ PLATFORM: dict[str, Any] = {
     "release": "2.0",
     "since": {"evpn_multihoming": "1.5"},
     "features": dict.fromkeys(FEATURES, True),
-    "ecn_kb": {400: (150, 1500, 100)},
     "source": "made up for tests",
 }
 
@@ -168,7 +179,7 @@ def make_catalogue(
     known = {"testos": PLATFORM, **platforms}
     return Catalogue(
         devices=_shelf(types),
-        gpus=_shelf({"test/chip": Gpu(**CHIP)}),
+        gpus=_shelf({"test/chip": Gpu(**CHIP), "test/hopper": Gpu(**{**CHIP, "generation": "hopper"})}),
         nics=_shelf({}),
         platforms=_shelf({name: Platform(**value) for name, value in known.items()}),
         _media_files=(),

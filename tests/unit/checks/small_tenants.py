@@ -28,10 +28,11 @@ BORDER: dict[str, Any] = {
     "peers": {
         "internet": {
             "id": 1,
-            "asn": 64_496,
+            "asn": 65_010,
             "links": [{"border": 1, "prefix": "100.64.0.0/31"}, {"border": 2, "prefix": "100.64.0.2/31"}],
             "accept": [{"prefix": "0.0.0.0/0"}],
             "announce": [{"prefix": "100.65.0.0/24", "up_to": 32}, {"prefix": "10.48.2.0/24"}],
+            "password": True,
         },
         "depots": {
             "id": 2,
@@ -39,6 +40,7 @@ BORDER: dict[str, Any] = {
             "links": [{"border": 1, "prefix": "100.64.0.4/31"}, {"border": 2, "prefix": "100.64.0.6/31"}],
             "accept": [{"prefix": "10.200.0.0/14", "up_to": 24}],
             "announce": [{"prefix": "10.48.2.0/24"}],
+            "password": True,
         },
     },
 }
@@ -63,7 +65,7 @@ TENANTS: dict[str, Any] = {
                 "cidr": "10.48.2.0/24",
                 "addressing": "dhcp",
                 "pool": {"first": "10.48.2.64", "last": "10.48.2.250"},
-                "dhcp_servers": ["10.48.0.16"],
+                "dhcp_servers": ["10.48.0.16", "10.48.0.17"],
             },
         },
         "uses": ["services"],

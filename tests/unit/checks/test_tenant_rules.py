@@ -7,7 +7,7 @@ from ipaddress import IPv4Network
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_plan import chain, intent, small_design
 
@@ -21,6 +21,7 @@ def _find(id_, design):
     return list(RULES[id_]().find(design))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 255), st.integers(24, 32)), max_size=25))
 def test_sweep_finds_what_comparing_all_finds(rows):
     subnet = small_design().plan.tenants[0].subnets[0]
@@ -33,8 +34,8 @@ def test_sweep_finds_what_comparing_all_finds(rows):
 @pytest.mark.parametrize(
     ("servers", "first", "pool", "place"),
     [
-        (["control", "gpu"], {}, None, 2),  # before the other group, behind the gateway
-        (["control", "gpu"], {}, ("10.48.0.2", "10.48.0.15"), 18),  # behind pool and group
+        (["control", "gpu"], {"control": 16, "gpu": 16}, None, 2),  # before the other group, behind the gateway
+        (["control", "gpu"], {"control": 16, "gpu": 16}, ("10.48.0.2", "10.48.0.15"), 18),  # behind pool and group
         (["control", "gpu"], {"gpu": 3}, ("10.48.0.5", "10.48.0.254"), None),  # nothing is left
         (["control"], {"control": 254}, None, 2),
         (["control-002..control-003"], {"control": 255}, None, 1),  # place 1 would be that of server 1

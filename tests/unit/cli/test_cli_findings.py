@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import pytest
 
@@ -16,6 +17,7 @@ from cluster_model.cli.findings import (
     wants_colour,
 )
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.texts import UNPRINTABLE
 
 LINES = {"lab/cluster.yml": ("networks:", "  compute:", "    mtu_bytes: 9500", "\tid: 1", "x" * 300, "  名前: 値")}
 ERROR = Diagnostic(
@@ -132,7 +134,7 @@ def test_github():
         "fix: set mtu_bytes to 9214 or lower%2C or choose another leaf".replace("%2C", ",")
     )
     assert rows[1] == "::warning file=lab/cluster.yml,line=2,col=3,title=RED001%3A one spine::networks.compute   found 1 spine"
-    assert rows[2] == "::notice title=X001%3A 50%25 done%0Aat last::50%25 done%0Aat last"
+    assert rows[2] == "::notice title=X001%3A 50%25 done\\nat last::50%25 done\\nat last"
 
 
 def test_strict_makes_warnings_errors():
@@ -152,3 +154,16 @@ def test_colour_only_on_a_terminal(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     assert not wants_colour(Terminal())
     assert "\x1b[31m\x1b[1merror NET003:\x1b[0m" in format_text([ERROR], LINES, is_coloured=True)
+
+
+def test_nothing_of_a_users_text_reaches_the_terminal_as_a_control():
+    summary = "\x1b]0;x\x07 \u202egnp \udc80"
+    hostile = Diagnostic("X001", "error", "a.\x1b[2J", summary, "\x9b1m", "a\nb", "\u2028", "a\x1b.yml", 1, 1)
+    for text in (format_text([hostile], {"a\x1b.yml": ["k: \x1b[31m\u202e"]}), format_github([hostile])):
+        assert not re.search(f"[{UNPRINTABLE}\ud800-\udfff]", text.replace("\n", ""))
+        text.encode()
+    json.loads(format_json([hostile]).encode())
+
+
+def test_a_long_text_is_cut():
+    assert len(format_text([Diagnostic("X001", "error", "", "x" * 100_000)], {})) < 600

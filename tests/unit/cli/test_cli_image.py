@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from cluster_model.cli.main import cli
+from cluster_model.cli.group import cli
 
 
 @pytest.fixture

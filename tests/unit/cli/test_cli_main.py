@@ -12,8 +12,9 @@ import click
 import pytest
 
 from cluster_model import __version__
-from cluster_model.cli import main
-from cluster_model.cli.main import VERBS, cli, run
+from cluster_model.cli import group
+from cluster_model.cli.group import VERBS, cli
+from cluster_model.cli.main import run
 
 ROOT = Path(__file__).parents[3]
 HEAVY = {"pydantic", "jinja2", "yaml", "orjson", "rich", "netmiko", "pyinfra"}
@@ -80,7 +81,7 @@ def test_a_defect_is_one_line(monkeypatch, capsys):
     def fail(*args, **kwargs):
         raise KeyError("rail")
 
-    monkeypatch.setattr(main.cli, "main", fail)
+    monkeypatch.setattr(group.cli, "main", fail)
     monkeypatch.delenv("GPUYARD_DEBUG", raising=False)
     assert run(["validate"]) == 3
     error = capsys.readouterr().err
@@ -103,7 +104,7 @@ def test_what_is_not_our_fault(error, code, words, monkeypatch, capsys):
     def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(main.cli, "main", fail)
+    monkeypatch.setattr(group.cli, "main", fail)
     assert run([]) == code
     assert capsys.readouterr().err == f"{words}\n"
 

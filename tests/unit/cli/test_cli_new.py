@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -123,6 +124,7 @@ def test_refuses_to_overwrite(tmp_path, capsys):
         (["lab", "--storage", "2"], "give 0, or 3 and more"),
         (["lab", "--gpus", "0"], "0 is not in the range"),
         (["lab", "--gpus", "400000", "--per-rack", "1"], "raise --per-rack"),
+        (["lab", "--gpus", "2048", "--technology", "infiniband", "--leaf", "nvidia/sn5600"], "nothing is written"),
     ],
 )
 def test_wrong_options_write_nothing(arguments, words, tmp_path, capsys):
@@ -144,3 +146,50 @@ def test_tenants_share_all_servers_and_no_address(tmp_path):
 def test_more_tenants_than_servers(tmp_path, capsys):
     assert run(["new", "lab", "--gpus", "64", "--tenants", "9", "-o", str(tmp_path)]) == 2
     assert "9 tenants want a server each, and there are 8" in capsys.readouterr().err
+
+
+def list_grid():
+    """Every GPU server in the catalogue, by size and technology, and options in turn."""
+    from cluster_model.catalogue.load import load_catalogue
+
+    catalogue = load_catalogue()[0]
+    servers = [name for name in catalogue.names("server") if catalogue.server(name).gpus]
+    options = (
+        (),
+        ("--storage", "3"),
+        ("--tenants", "1"),
+        ("--per-rack", "2"),
+        ("--storage", "12", "--tenants", "1"),
+        ("--unit", "8"),
+    )
+    sizes = (1, 7, 64, 100, 248, 256, 1000, 1024)
+    for place, (server, gpus, technology) in enumerate(itertools.product(servers, sizes, ("roce", "infiniband"))):
+        yield server, gpus, technology, options[place % len(options)]
+
+
+@pytest.mark.parametrize(("server", "gpus", "technology", "options"), list(list_grid()))
+def test_grid_validates(server, gpus, technology, options, tmp_path, capsys):
+    check_start([*options, "--server", server, "--gpus", str(gpus), "--technology", technology], tmp_path, capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("technology", ["roce", "infiniband"])
+@pytest.mark.parametrize("gpus", [4096, 16_384, 32_768, 100_000])
+@pytest.mark.parametrize("server", ["nvidia/dgx-h100", "nvidia/dgx-b300"])
+def test_large_starts_validate_or_are_not_written(server, gpus, technology, tmp_path, capsys):
+    is_written = check_start(["--server", server, "--gpus", str(gpus), "--technology", technology], tmp_path, capsys)
+    assert is_written or gpus == 100_000
+
+
+def check_start(arguments, folder, capsys):
+    """Run `new` and hold it to its word: a file that validates, or none and the findings that it would have."""
+    code = run(["new", "lab", *arguments, "-o", str(folder)])
+    said = capsys.readouterr().err
+    if code:
+        assert code == 2, said
+        assert "error " in said or "--" in said
+        assert not list(folder.iterdir())
+        assert "--unit" in arguments or "100000" in arguments, said
+        return False
+    assert run(["validate", str(folder / "lab")]) == 0, capsys.readouterr().err
+    return True

@@ -3,37 +3,179 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 
-from cluster_model.cli.main import cli
+from cluster_model.cli.group import cli
 from cluster_model.cli.provision import _live
-from cluster_model.deploy.journal import Node
+from cluster_model.deploy.journal import Journal, Node
+from cluster_model.transport.bmc import BmcError
 from cluster_model.transport.bmc_probe import Answerer
 
 
 @pytest.fixture
 def ask(tree, tmp_path):
-    def run(verb, *words):
+    def run(verb, *words, secret="x"):
         places = ["--tree", str(tree), "--state", str(tmp_path / "state")]
-        environment = {"GPUYARD_SECRET_BMC_PASSWORD": "x"}
+        environment = {"GPUYARD_SECRET_BMC_PASSWORD": secret}
         return CliRunner().invoke(cli, [verb, "inventory/lab", *places, *words], env=environment)
 
     return run
 
 
-def test_what_would_be_done_as_data(ask):
+class DoubleBmc:
+    language = "redfish"
+
+    def __init__(self, power):
+        self.power = power
+
+    def read_power(self):
+        return self.power
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def machines(monkeypatch):
+    """Put doubles behind all BMCs: power by server, off where not given; an error is raised."""
+    found = {}
+
+    def open_double(door):
+        power = found.get(door.target.name, "off")
+        if isinstance(power, BmcError):
+            raise power
+        return DoubleBmc(power)
+
+    monkeypatch.setattr("cluster_model.transport.bmcs.Door.open", open_double)
+    monkeypatch.setattr("cluster_model.transport.host.socket.create_connection", _refuse)
+    return found
+
+
+def _refuse(*_):
+    raise ConnectionRefusedError
+
+
+def test_what_would_be_done_as_data(ask, machines):
+    machines["control-002"] = "on"
     done = ask("provision", "--limit", "control", "--limit", "gpu-001", "--reinstall", "gpu-001", "--format", "json")
-    assert done.exit_code == 0
-    assert json.loads(done.stdout) == {
-        "would": {
-            "install": ["gpu-001", "control-002", "control-003"],
-            "overwrite": ["gpu-001"],
-            "without_mac": [],
-            "left_out": ["control-001"],
-        }
-    }
+    assert done.exit_code == 1
+    report = json.loads(done.stdout)
+    assert report["would"] == {
+        "install": ["gpu-001", "control-003"], "wait": [], "nothing": [], "refuse": ["control-002"], "fail": [], "unread": [],
+        "overwrite": ["gpu-001"], "left_out": ["control-001"],
+    }  # fmt: skip
+    words = "it is on, and the journal does not know it; --reset-running resets it"
+    assert report["nodes"][1] == {"name": "control-002", "act": "refuse", "power": "on", "reason": words, "cause": ""}
+
+
+def test_the_dry_run_tells_each_machines_power_and_what_is_refused(ask, machines):
+    machines |= {"gpu-001": "on", "gpu-002": "unknown", "gpu-003": BmcError("silent", "no answer in 20 s")}
+    done = ask("provision", "--limit", "A01")
+    assert done.exit_code == 3
+    unknown = "and the journal does not know it; --reset-running resets it"
+    assert [re.split(" {2,}", line) for line in done.stdout.splitlines()[1:5]] == [
+        ["gpu-001", "on", "refuse", f"it is on, {unknown}"],
+        ["gpu-002", "unknown", "refuse", f"its BMC does not tell whether it is on, {unknown}"],
+        ["gpu-003", "?", "ask again", "its BMC at 10.76.0.8: no answer in 20 s"],
+        ["gpu-004", "off", "switch on, install"],
+    ]
+    assert "would install 1 of 4 nodes, 16 at a time: gpu-004\n" in done.stdout
+    assert "of the others 2 would be refused, 1 have a BMC that was not read\n" in done.stdout
+    assert "the first --apply wants --new-journal" in done.stdout
+    done = ask("provision", "--limit", "A01", "--reset-running", "--reinstall", "gpu-004")
+    assert [line.split(None, 2)[2] for line in done.stdout.splitlines()[1:5:3]] == ["reset, install", "switch on, overwrite"]
+    assert "would overwrite what is on gpu-004\n" in done.stdout
+
+
+def test_reinstall_alone_concerns_its_node_alone(ask, machines):
+    done = ask("provision", "--reinstall", "gpu-002", "--format", "json")
+    assert [node["name"] for node in json.loads(done.stdout)["nodes"]] == ["gpu-002"]
+    done = ask("provision", "--all", "--reinstall", "gpu-002", "--format", "json")
+    assert len(json.loads(done.stdout)["nodes"]) == 13
+
+
+@pytest.mark.parametrize("words", [["--reinstall", "gpu-999"], ["--limit", "A01", "--reinstall", "storage-001"]])
+def test_a_wrong_node_is_named_before_a_password_is_looked_for(ask, words):
+    done = ask("provision", *words, secret="")
+    assert done.exit_code == 2
+    assert words[-1] in done.stderr and "secret" not in done.stderr
+
+
+def test_an_empty_password_is_called_empty(ask):
+    done = ask("provision", "--all", secret="")
+    assert done.exit_code == 1
+    assert "error SEC004: the secret bmc-password is empty in GPUYARD_SECRET_BMC_PASSWORD" in done.stderr
+
+
+def test_applying_wants_to_know_which_nodes(ask):
+    done = ask("provision", "--apply")
+    assert done.exit_code == 2
+    assert "name the nodes with --limit, or say --all" in done.stderr
+
+
+def test_a_folder_without_a_journal_is_no_new_journal(ask, machines, tmp_path):
+    done = ask("provision", "--all", "--apply")
+    assert done.exit_code == 2
+    assert f"no journal of lab in {tmp_path}/state: correct --state" in " ".join(done.stderr.split())
+    # What the boot server wrote while nothing was installed is no journal of an installation.
+    Journal(tmp_path / "state").write("", "stranger", mac="02:00:00:00:00:01")
+    assert ask("provision", "--all", "--apply").exit_code == 2
+    assert ask("provision", "--all", "--new-journal").exit_code == 2
+    assert Journal(tmp_path / "state").owner.machine == ""
+
+
+def apply(ask, *words):
+    return ask("provision", "--limit", "gpu-001", "--apply", "--no-wait", "--pause", "0", *words)
+
+
+def test_the_first_run_begins_the_journal_and_the_second_needs_no_word(ask, machines, tmp_path):
+    machines["gpu-001"] = "on"
+    done = apply(ask, "--new-journal")
+    assert done.exit_code == 1
+    assert "refused" in done.stdout and "1 refused." in done.stdout
+    assert Journal(tmp_path / "state").owner.cluster == "lab"
+    assert apply(ask).exit_code == 1
+    done = apply(ask, "--new-journal")
+    assert done.exit_code == 2 and "has begun already, with 0 nodes" in done.stderr
+
+
+def test_a_journal_of_another_cluster_is_refused(ask, machines, tmp_path):
+    Journal(tmp_path / "state").own("pod-a")
+    for words in (["--all", "--apply"], ["--all"], ["--status"]):
+        done = ask("provision", *words)
+        assert done.exit_code == 2
+        assert "is the journal of pod-a, not of lab: correct --state" in " ".join(done.stderr.split())
+    assert ask("boot-server", "--listen", "127.0.0.1:0").exit_code == 2
+
+
+def test_a_journal_of_another_boot_server_is_taken_over_by_a_word(ask, machines, tmp_path):
+    other = Journal(tmp_path / "state", "other")
+    other.own("lab")
+    other.write("gpu-002", "begun", state="planned")
+    other.write("gpu-002", "booted", state="booted")
+    done = apply(ask)
+    assert done.exit_code == 2 and "--take-over once that is off for good" in " ".join(done.stderr.split())
+    done = ask("boot-server", "--listen", "127.0.0.1:0")
+    assert done.exit_code == 2 and "take it over with gpuyard provision --take-over" in " ".join(done.stderr.split())
+    assert ask("provision", "--status").exit_code == 0
+    done = ask("provision", "--take-over")
+    assert done.exit_code == 0 and "1 node, 1 of them being installed" in done.stdout
+    machines["gpu-001"] = "on"
+    assert apply(ask).exit_code == 1
+    done = ask("provision", "--take-over")
+    assert done.exit_code == 2 and "is this machine's already" in done.stderr
+
+
+def test_a_journal_that_does_not_say_whose_it_is_is_gone_on_with_where_it_knows_the_nodes(ask, machines, tmp_path):
+    journal, machines["gpu-001"] = Journal(tmp_path / "state"), "on"
+    journal.write("elsewhere-1", "begun", state="planned")
+    assert apply(ask).exit_code == 2
+    journal.write("gpu-002", "begun", state="planned")
+    assert apply(ask).exit_code == 1
+    assert journal.owner.cluster == "lab"
 
 
 @pytest.mark.parametrize(
@@ -81,6 +223,13 @@ def test_a_state_is_told_once_where_there_is_no_terminal(capsys):
         for state in ("planned", "failed", "failed"):
             tell(Node("gpu-001", state=state))
     assert capsys.readouterr().err.splitlines() == ["gpu-001 planned", "gpu-001 failed"]
+
+
+def test_a_reason_with_brackets_is_shown_on_a_terminal_as_it_is(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with _live({}, "text") as tell:
+        tell(Node("gpu-001", state="failed", reason="[/red] no [bold]disk[/bold]"))
+    assert "[/red] no [bold]disk[/bold]" in " ".join(capsys.readouterr().err.split())
 
 
 def test_bmcs_that_are_silent_are_told_what_to_do_about(monkeypatch):

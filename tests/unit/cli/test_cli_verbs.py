@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -119,6 +120,19 @@ def test_catalogue_table(capsys):
     assert out.startswith("switch:\n")
     assert "nvidia/sn5600" in out
     assert "nvidia/dgx-h100" not in out
+
+
+def test_catalogue_explains_its_star_where_one_stands(capsys):
+    assert run(["catalogue", "server"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    starred = [line.split()[0] for line in lines if re.match(r"  \S+ \*", line)]
+    assert starred
+    assert lines[-1].startswith("* holds numbers that were not read in the maker's own text")
+    assert run(["catalogue", starred[0]]) == 0
+    assert "`confirmed: false`" in capsys.readouterr().out
+    assert run(["catalogue", "nvidia/sn"]) == 0
+    out = capsys.readouterr().out
+    assert ("* holds" in out) == (" * " in out)
 
 
 def test_catalogue_one_with_sources(capsys):

@@ -8,8 +8,10 @@ import pytest
 
 from cluster_model.deploy.journal import Journal
 from cluster_model.deploy.provision import Deadlines, Host, Inrush, Installation
+from cluster_model.deploy.survey import Consent, Survey
 from cluster_model.transport.bmc import BmcError, BmcTarget
 
+SILENT = Consent(answers=lambda address: False)
 PATIENT = Deadlines(power_s=30, look_s=0.1, boot_s=30, report_s=30, login_s=30)
 """For what is to succeed: a busy machine is slow, and only what is to run out gets a deadline that does."""
 
@@ -76,6 +78,7 @@ def journal(tmp_path):
 
 def make(journal, *machines, probe=None, **more):
     hosts = [Host(m.name, "192.0.2.9", f"{m.name}.x", "02:00:00:00:00:01", False, m) for m in machines]
+    more.setdefault("consent", SILENT)
     options = {"batch": 1, "inrush": Inrush(4, 0), "deadlines": PATIENT, "poll_s": 0.02} | more
     return Installation(hosts, journal, probe or DoubleProber(), **options)
 
@@ -94,11 +97,109 @@ def test_a_machine_that_is_off_becomes_reachable(journal):
     assert events[:2] == ["begun", "power"] and events[-1] == "login"
 
 
-def test_a_machine_that_is_on_is_reset(journal):
+def switched(journal, power, **consent):
+    """Return a machine with that power, and what a run with that consent came to for it."""
     machine = DoubleMachine(journal, "a")
-    machine.power = "on"
-    make(journal, machine).run()
-    assert machine.told == ["pxe", "reset"]
+    machine.power = power
+    work = make(journal, machine, consent=Consent(**({"answers": lambda address: False} | consent)))
+    return machine, work, work.run()["a"]
+
+
+ON = "it is on, and the journal does not know it; --reset-running resets it"
+USED = "it is in use: 192.0.2.9 answers SSH; --reinstall a overwrites it"
+UNTOLD = "its BMC does not tell whether it is on, and the journal does not know it; --reset-running resets it"
+
+
+@pytest.mark.parametrize(
+    ("power", "consent", "words"),
+    [
+        ("on", {}, ON),
+        ("unknown", {}, UNTOLD),
+        ("on", {"answers": lambda address: True}, USED),
+        ("unknown", {"answers": lambda address: True}, USED),
+        ("on", {"answers": lambda address: True, "reset_running": True}, USED),
+        ("on", {"reinstall": frozenset({"b"})}, ON),
+    ],
+)
+def test_a_machine_that_may_be_at_work_is_refused_and_not_touched(journal, power, consent, words):
+    machine, work, node = switched(journal, power, **consent)
+    assert work.refused == {"a": words}
+    assert (machine.told, node.state, node.offered, node.attempt) == ([], "planned", False, 0)
+    assert [(event["event"], event["reason"]) for event in journal.events("a")] == [("refused", words)]
+
+
+@pytest.mark.parametrize(
+    ("power", "consent", "order"),
+    [
+        ("on", {"reset_running": True}, "reset"),
+        ("on", {"reinstall": frozenset({"a"})}, "reset"),
+        ("on", {"reinstall": frozenset({"a"}), "answers": lambda address: True}, "reset"),
+        ("unknown", {"reset_running": True}, "reset"),
+        ("off", {"answers": lambda address: True}, "on"),
+    ],
+)
+def test_a_machine_that_may_be_reset_is(journal, power, consent, order):
+    machine, work, node = switched(journal, power, **consent)
+    assert (work.refused, machine.told, node.state) == ({}, ["pxe", order], "reachable")
+
+
+def test_a_machine_that_was_begun_here_is_reset_unless_it_answers_ssh_by_now(journal):
+    journal.write("a", "begun", state="planned")
+    journal.write("a", "failed", state="failed", reason="no disk")
+    assert switched(journal, "on", answers=lambda address: True)[1].refused == {"a": USED}
+    machine, _, node = switched(journal, "on")
+    assert (machine.told, node.state) == (["pxe", "reset"], "reachable")
+
+
+def test_a_machine_that_this_run_switched_on_is_begun_again_without_a_word(journal):
+    """An installer may answer SSH itself, as Ubuntu's does."""
+    machine = DoubleMachine(journal, "a", stay_silent)
+    work = make(
+        journal, machine, deadlines=replace(PATIENT, boot_s=0.2), consent=Consent(answers=lambda address: machine.power == "on")
+    )
+    work.run()
+    assert (work.refused, machine.told) == ({}, ["pxe", "on", "pxe", "cycle"])
+
+
+def test_a_bmc_that_falters_before_anything_was_begun_leads_past_no_question(journal):
+    class DoubleDazedMachine(DoubleMachine):
+        asked = 0
+
+        def read_power(self):
+            self.asked += 1
+            if self.asked == 1:
+                raise BmcError("silent", "no answer in 20 s")
+            return "on"
+
+    machine = DoubleDazedMachine(journal, "a")
+    work = make(journal, machine)
+    work.run()
+    assert (work.refused, machine.told) == ({"a": ON}, [])
+
+
+def test_a_survey_says_what_a_run_would_do_and_does_nothing(journal):
+    journal.write("done", "report", state="installed", step="done")
+    journal.write("busy", "begun", state="planned")
+    journal.write("busy", "report", state="installing", step="image")
+    machines = [DoubleMachine(journal, name) for name in ("off", "on", "again", "done", "busy", "dead", "dim", "nameless")]
+    for machine in machines[1:]:
+        machine.power = "on"
+    machines[5].error, machines[6].power = BmcError("silent", "no answer in 20 s"), "unknown"
+    before = list(journal.events())
+    work = make(journal, *machines)
+    work.hosts[-1] = replace(work.hosts[-1], mac="")
+    found = Survey(work.hosts, journal, replace(SILENT, reinstall=frozenset({"again"}))).run()
+    assert [(finding.name, finding.power, finding.act, finding.reason) for finding in found] == [
+        ("off", "off", "install", ""),
+        ("on", "on", "refuse", ON),
+        ("again", "on", "install", ""),
+        ("done", "on", "nothing", "it is installed"),
+        ("busy", "on", "wait", "it is being installed: image"),
+        ("dead", "", "unread", "its BMC at 192.0.2.1: no answer in 20 s"),
+        ("dim", "unknown", "refuse", UNTOLD),
+        ("nameless", "on", "fail", "it has no MAC address in the list of servers, so the boot server would not know it"),
+    ]
+    assert list(journal.events()) == before and not any(machine.told for machine in machines)
 
 
 def test_a_second_run_touches_nothing(journal):
@@ -123,7 +224,7 @@ def test_a_machine_that_falls_silent_in_the_middle_is_begun_again(journal):
         machine.script = install
         machine.report("installing", "image")
 
-    nodes = make(journal, DoubleMachine(journal, "a", fall_silent), deadlines=replace(PATIENT, report_s=2)).run()
+    nodes = make(journal, DoubleMachine(journal, "a", fall_silent), deadlines=replace(PATIENT, report_s=5)).run()
     assert (nodes["a"].state, nodes["a"].attempt) == ("reachable", 2)
     stopped = next(event for event in journal.events("a") if event["event"] == "stopped")
     assert stopped["reason"].startswith("nothing was heard of it") and stopped["reason"].endswith("after image")
@@ -206,12 +307,12 @@ def test_one_that_fails_holds_nobody_up(journal):
 class DoubleLateMachine(DoubleMachine):
     """Its BMC does not answer the first times."""
 
-    late = 3
+    late, cause = 3, "refused"
 
     def open(self):
         super().open()
         if self.opened <= self.late:
-            raise BmcError("refused", "nobody listens")
+            raise BmcError(self.cause, "nobody listens")
         return self
 
 
@@ -223,9 +324,9 @@ def test_a_bmc_that_answers_late_costs_no_attempt(journal):
 
 def test_a_bmc_that_never_answers_is_asked_until_its_deadline_and_leads_to_no_second_attempt(journal):
     machine = DoubleMachine(journal, "a", error=BmcError("refused", "nobody listens"))
-    nodes = make(journal, machine, deadlines=replace(PATIENT, bmc_s=0.2)).run()
+    nodes = make(journal, machine, deadlines=replace(PATIENT, bmc_s=3)).run()
     assert reasons(nodes) == {"a": ("failed", "its BMC at 192.0.2.1: nobody listens")}
-    assert machine.opened > 1 and nodes["a"].attempt == 1
+    assert machine.opened > 1 and nodes["a"].attempt == 0
 
 
 class DoubleFalteringMachine(DoubleMachine):
@@ -248,6 +349,26 @@ def test_a_bmc_that_falls_silent_in_the_middle_of_an_order_is_told_again(journal
 def test_a_bmc_that_fell_silent_in_every_attempt_is_named(journal):
     nodes = make(journal, DoubleFalteringMachine(journal, "a"), attempts=1).run()
     assert reasons(nodes) == {"a": ("failed", "its BMC at 192.0.2.1: no answer in 20 s")}
+
+
+def test_a_machine_whose_bmc_does_not_tell_what_came_of_an_order_is_waited_for(journal):
+    class DoubleUnsureMachine(DoubleMachine):
+        def switch(self, action):
+            super().switch(action)
+            raise BmcError("unsure", "no answer to on in 20 s")
+
+    machine = DoubleUnsureMachine(journal, "a")
+    nodes = make(journal, machine).run()
+    assert (nodes["a"].state, nodes["a"].attempt, machine.told) == ("reachable", 1, ["pxe", "on"])
+    assert [event["cause"] for event in journal.events("a") if event["event"] == "bmc"] == ["unsure"]
+
+
+def test_a_bmc_that_is_still_starting_is_waited_for(journal):
+    class DoubleStartingMachine(DoubleLateMachine):
+        cause = "starting"
+
+    nodes = make(journal, DoubleStartingMachine(journal, "a"), attempts=1).run()
+    assert (nodes["a"].state, nodes["a"].attempt) == ("reachable", 1)
 
 
 def test_a_wrong_password_is_tried_once(journal):
@@ -289,7 +410,7 @@ def test_a_node_that_may_hold_data_is_installed_again_only_by_name(journal):
     journal.write("a", "failed", state="failed", reason="does not answer")
     make(journal, machine, other).run()
     assert machine.opened == other.opened == 1
-    make(journal, machine, other, reinstall=frozenset({"a"})).run()
+    make(journal, machine, other, consent=Consent(frozenset({"a"}), answers=lambda address: False)).run()
     assert (machine.opened, other.opened) == (2, 1)
     begun = [event for event in journal.events("a") if event["event"] == "begun"]
     assert [event["reinstall"] for event in begun] == [False, True]
@@ -313,13 +434,13 @@ def test_without_waiting_machines_are_only_started(journal):
 
 
 def test_no_more_than_a_batch_installs_at_once(journal):
-    lock, now, most = threading.Lock(), [0], [0]
+    lock, now, most, pair = threading.Lock(), [0], [0], threading.Barrier(2)
 
     def count(machine):
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
-        time.sleep(0.1)
+        pair.wait(30)
         with lock:
             now[0] -= 1
         install(machine)

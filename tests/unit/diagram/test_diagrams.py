@@ -10,7 +10,7 @@ import pytest
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
-from cluster_model.render.diagram import draw_fabrics, draw_racks
+from cluster_model.render.diagram import draw_fabrics, draw_racks, draw_tenants
 from cluster_model.render.diagram_fabric import lay_out_fabrics
 from cluster_model.render.diagram_racks import MAX_RACKS, lay_out_racks
 from cluster_model.render.diagram_shapes import fit, measure, sample, wrap
@@ -181,3 +181,12 @@ def test_sample_keeps_the_ends():
         for limit in range(1, 12):
             kept, left_out = sample(list(range(total)), limit)
             assert len(kept) + left_out == total
+
+
+def test_nothing_that_xml_forbids_gets_into_a_drawing(driving):
+    hostile = "\x1b[2J\x00\ufffe]]></svg>"
+    peers = tuple(replace(peer, description=hostile) for peer in driving.border_peers)
+    racks = tuple(replace(rack, reason=hostile, blocked=True) for rack in driving.racks)
+    changed = replace(driving, border_peers=peers, racks=racks)
+    for draw in (draw_racks, draw_fabrics, draw_tenants):
+        assert "]]></svg>" in "".join(ET.fromstring(draw(changed)).itertext()) or draw is draw_fabrics

@@ -62,7 +62,7 @@ def test_every_key_is_described():
         ("lossless.ecn.400.min_kb", "a whole number from 1 to 100000 kB"),
         ("lossless.watchdog.enabled", "true or false"),
         ("lossless.trust", "dscp"),
-        ("site.timezone", "a text"),
+        ("site.timezone", "a name of the tz database, such as Asia/Shanghai"),
         ("ceph", "a mapping with hosts"),
         ("no.such.path", ""),
     ],

@@ -8,6 +8,18 @@ from cluster_model.plan.build import build_plan
 UFM = {"id": 4, "model": "nvidia/ufm-3.1", "role": "fabric-manager", "manages": "compute", "count": 2, "racks": "network"}
 STORE = {"id": 2, "model": "generic/2u-24nvme", "role": "storage", "count": 2, "racks": "network"}
 PORT = "enp24s0np0"
+BORDER = {
+    "leaf": "generic/linux-32x100g",
+    "peers": {
+        "net": {
+            "id": 1,
+            "asn": 64496,
+            "accept": [],
+            "announce": [],
+            "links": [{"border": 1, "prefix": "198.51.100.0/31"}],
+        },
+    },
+}
 
 
 def put(*places):
@@ -109,7 +121,42 @@ CASES = [
         small(networks__compute__leaf="generic/linux-32x100g"),
         [("NOS001", "networks.compute.leaf")],
         "does not know SONiC on generic/linux-32x100g",
-        "choose another nos",
+        "set nos to frr",
+    ),
+    (
+        "Cumulus on a switch of another maker",
+        small(networks__compute__leaf="arista/dcs-7060x6-64pe", networks__compute__nos="cumulus"),
+        [("NOS001", "networks.compute.leaf")],
+        "does not know Cumulus Linux on arista/dcs-7060x6-64pe",
+        "set nos to eos",
+    ),
+    (
+        "EOS on a switch of another maker, out of band",
+        small(networks__oob__nos="eos"),
+        [("NOS001", "networks.oob.leaf"), ("NOS001", "networks.oob.spine")],
+        "does not know Arista EOS on nvidia/sn2201",
+        "set nos to cumulus or sonic",
+    ),
+    (
+        "plain Linux on a storage leaf that it was not seen on",
+        small(networks__storage={**STORAGE, "leaf": "nvidia/sn2201", "nos": "frr"}),
+        [("NOS001", "networks.storage.leaf")],
+        "does not know FRR on Linux on nvidia/sn2201",
+        "choose another switch",
+    ),
+    (
+        "EOS on the tenants' leafs",
+        small(networks__business={"leaf": "nvidia/sn3700c", "nos": "eos", "pool": "10.112.0.0/16"}),
+        [("NOS001", "networks.business.leaf")],
+        "does not know Arista EOS on nvidia/sn3700c",
+        "set nos to cumulus or frr or sonic",
+    ),
+    (
+        "a border leaf with the network's own NOS",
+        small(networks__business={"leaf": "nvidia/sn3700c", "pool": "10.112.0.0/16", "border": BORDER}),
+        [("NOS001", "networks.business.border.leaf")],
+        "does not know SONiC on generic/linux-32x100g",
+        "set nos to frr",
     ),
     (
         "too many servers",
@@ -172,7 +219,7 @@ CASES = [
         small(servers__control={"id": 3, "model": "generic/1u", "count": 40, "racks": "gpu", "per_rack": 40}),
         [("NET001", "networks.oob.leaf")],
         "nvidia/sn2201 runs out of cages",
-        "set racks_per_leaf to 1",
+        "place fewer servers per rack",
     ),
     (
         "too few spines by hand",

@@ -3,7 +3,7 @@
 from ipaddress import ip_interface, ip_network
 
 import pytest
-from intents import plan_of, small
+from intents import findings_of, plan_of, small
 
 CONTROL = {"id": 3, "model": "generic/1u", "count": 2, "racks": "network"}
 
@@ -17,12 +17,35 @@ def oob_leafs(plan):
     [
         (1, ["oob-leaf-a01", "oob-leaf-a02", "oob-leaf-n01", "oob-leaf-n02", "oob-leaf-n03", "oob-leaf-n04"]),
         (2, ["oob-leaf-a01", "oob-leaf-n01", "oob-leaf-n03"]),
+        (3, ["oob-leaf-a01", "oob-leaf-n01", "oob-leaf-n04"]),
+        (4, ["oob-leaf-a01", "oob-leaf-n01"]),
+        (8, ["oob-leaf-a01", "oob-leaf-n01"]),
     ],
 )
-def test_a_leaf_per_rack_or_pair_that_holds_something(racks_per_leaf, names):
+def test_a_leaf_per_few_neighbours_that_hold_something(racks_per_leaf, names):
     plan = plan_of(small(networks__oob__racks_per_leaf=racks_per_leaf))
     assert [leaf.name for leaf in oob_leafs(plan)] == names
-    assert plan.network("oob").planned_units == 12 // racks_per_leaf
+    assert plan.network("oob").planned_units == -(-8 // racks_per_leaf) + -(-4 // racks_per_leaf)  # rows of eight and four
+    near = {cable.b: cable.length_m for cable in plan.cables if cable.network == "oob" and cable.kind == "host_leaf"}
+    assert set(near) == set(names)
+
+
+def test_more_racks_than_a_leaf_has_ports_for_are_refused():
+    crowded = small(
+        networks__oob__racks_per_leaf=8, racks__groups__gpu__pdu="generic/pdu-34kw", servers__gpu__count=32, servers__gpu__unit=8
+    )
+    findings = findings_of(crowded)
+    assert [(finding.id, finding.where) for finding in findings] == [("NET001", "networks.oob.leaf")]
+    assert "lower racks_per_leaf" in findings[0].fix
+
+
+def test_cables_of_shared_leafs_reach_as_far_as_the_racks_stand_apart():
+    plan = plan_of(small(networks__oob__racks_per_leaf=8, servers__gpu__count=16))
+    lengths = {}
+    for cable in plan.cables:
+        if cable.b == "oob-leaf-a01" and cable.kind == "host_leaf":
+            lengths.setdefault(plan.server(cable.a).rack if cable.a.startswith("gpu") else "", []).append(cable.length_m)
+    assert max(lengths["A01"]) < max(lengths["A04"])
 
 
 def test_a_leaf_stands_at_the_top_of_its_first_rack():

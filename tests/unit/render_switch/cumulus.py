@@ -11,13 +11,12 @@ import yaml
 from cluster_model.intent.cluster import Cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.plan.model import Plan, Switch
-from cluster_model.render.switch import render_switches
 from tests.unit.render_switch import factory
 
 CLUSTERS = ("lab", "turned", "tall", "superpod-roce", "driving", "driving-mlag", "isolated")
 """`turned` is the lab with numbered links, SNMP and other lossless choices; `tall` has three tiers and RoCE without PFC.
 `driving` has tenants with Ethernet segments, in `driving-mlag` with MLAG, numbered links, untagged subnets and a peer that hears
-nothing; in `isolated` the compute network parts them, too."""
+nothing; in `isolated` the compute network parts them, too. `turned` and `isolated` have adaptive routing."""
 BASES = {"turned": "lab", "tall": "lab", "driving-mlag": "driving", "isolated": "driving"}
 
 
@@ -54,6 +53,8 @@ def plan(name: str) -> Plan:
         networks["business"]["border"]["peers"]["internet"]["announce"] = []
     if name == "isolated":
         networks["compute"]["isolation"] = "vrf"
+    if name in {"turned", "isolated"}:
+        networks["compute"]["load_balancing"] = "adaptive"
     planned, findings = build_plan(Cluster.model_validate(data), factory.catalogue())
     assert planned is not None, findings
     return planned
@@ -62,7 +63,7 @@ def plan(name: str) -> Plan:
 @cache
 def texts(name: str) -> dict[str, str]:
     """Return startup.yaml of every switch by its name."""
-    found = dict(render_switches(plan(name), factory.catalogue()))
+    found = factory.settled(plan(name))
     assert all(path.endswith("/startup.yaml") for path in found)
     return {path.split("/")[1]: text for path, text in found.items()}
 

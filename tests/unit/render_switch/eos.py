@@ -7,24 +7,19 @@ from typing import Any
 
 import yaml
 
-from cluster_model.catalogue.load import Catalogue, load_catalogue
 from cluster_model.intent.cluster import Cluster
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.build import build_plan
 from cluster_model.plan.model import Plan, Switch
-from cluster_model.render.switch import render_switches
+from tests.unit.render_switch import factory
 
 ROOT = TEMPLATES.parent
 CLUSTERS = ("lab", "superpod-roce", "tall", "driving", "mlag", "single")
-"""`tall` is the lab with three tiers. `driving` has Ethernet segments and a border without source NAT, which EOS has not per
+"""`tall` is the lab with three tiers and dynamic load balancing.
+`driving` has Ethernet segments and a border without source NAT, which EOS has not per
 VRF; `mlag` is the same with MLAG pairs, a subnet that goes untagged, numbered links and compute isolated by VRF; `single` has one
 leaf per unit, servers of no tenant, and a peer whom nothing is announced to."""
 BASES = {"tall": "lab", "mlag": "driving", "single": "driving"}
-
-
-@cache
-def catalogue() -> Catalogue:
-    return load_catalogue()[0]
 
 
 @cache
@@ -41,7 +36,7 @@ def intent(name: str) -> dict[str, Any]:
             "watchdog": {"detect_ms": 100, "restore_ms": 300, "action": "forward"},
         }
     elif name == "tall":
-        data["networks"]["compute"] |= {"tiers": 3, "switches": {"spine": 2, "core": 2}}
+        data["networks"]["compute"] |= {"tiers": 3, "switches": {"spine": 2, "core": 2}, "load_balancing": "dynamic"}
         data["lossless"] = {"watchdog": {"enabled": False}}
     else:
         data["networks"]["compute"]["leaf"] = "arista/dcs-7060x6-64pe"
@@ -69,14 +64,14 @@ def intent(name: str) -> dict[str, Any]:
 
 @cache
 def plan(name: str) -> Plan:
-    planned, findings = build_plan(Cluster.model_validate(intent(name)), catalogue())
+    planned, findings = build_plan(Cluster.model_validate(intent(name)), factory.catalogue())
     assert planned is not None, findings
     return planned
 
 
 @cache
 def files(name: str) -> dict[str, str]:
-    return dict(render_switches(plan(name), catalogue()))
+    return factory.settled(plan(name))
 
 
 def config(name: str, switch: str) -> str:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import yaml
 
-from cluster_model.catalogue.load import Catalogue, load_catalogue
+from cluster_model.catalogue.load import Catalogue, Shelf, load_catalogue
+from cluster_model.catalogue.types import DeviceType
+from cluster_model.catalogue.types import Switch as SwitchBlock
+from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.cluster import Cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.plan.model import Plan, Switch
+from cluster_model.references import settle
 from cluster_model.render.switch import render_switches
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -22,9 +27,23 @@ with Ethernet segments; all on SONiC in `driving-sonic`, in a release that has t
 EXAMPLES = ("superpod-roce", "driving")
 
 
+def settled(plan: Plan) -> dict[str, str]:
+    """Return the switch files of a plan as they go to disk."""
+    return {path: settle(text.encode())[0].decode() for path, text in render_switches(plan, catalogue())}
+
+
 @cache
 def catalogue() -> Catalogue:
-    return load_catalogue()[0]
+    """Return the catalogue without its word on which NOS runs on which switch: here every dialect is rendered for any model."""
+    found = load_catalogue()[0]
+
+    def read(path: Path, findings: list[Diagnostic]) -> DeviceType | None:
+        device = found.devices._read(path, findings)
+        if device is None or not isinstance(device.gpuyard, SwitchBlock):
+            return device
+        return device.model_copy(update={"gpuyard": device.gpuyard.model_copy(update={"systems": None})})
+
+    return replace(found, devices=Shelf(found.devices.files, read))
 
 
 @cache
@@ -55,7 +74,7 @@ def plan(name: str) -> Plan:
 
 @cache
 def files(name: str) -> dict[str, str]:
-    return dict(render_switches(plan(name), catalogue()))
+    return settled(plan(name))
 
 
 def file(name: str, switch: str, file_name: str) -> str:

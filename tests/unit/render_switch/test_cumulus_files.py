@@ -13,7 +13,6 @@ import yaml
 
 from cluster_model.plan.model import Switch
 from cluster_model.plan.overlay import Filter
-from cluster_model.render.switch import render_switches
 from tests.dialects.cumulus import at, read_classes
 from tests.unit.render_switch import cumulus, factory
 
@@ -160,7 +159,7 @@ Lines = dict[str, dict[int, tuple[object, ...]]]
 def _frr(cluster: str) -> dict[str, str]:
     plan = cumulus.plan(cluster)
     twin = dataclasses.replace(plan, switches=tuple(dataclasses.replace(switch, nos="frr") for switch in plan.switches))
-    return {path: text for path, text in render_switches(twin, factory.catalogue()) if path.endswith("/frr.conf")}
+    return {path: text for path, text in factory.settled(twin).items() if path.endswith("/frr.conf")}
 
 
 def _read_frr(text: str) -> tuple[Lines, Lines, Lines]:
@@ -452,7 +451,7 @@ def test_lossless_profile_is_the_plans(cluster: str, name: str) -> None:
     assert classes[lossless.priority] == 3
     assert classes[lossless.cnp_priority] == 6
     assert [number for number in classes if number] in ([3, 6], [6, 3])
-    marks = {speed: (low, high, percent) for speed, low, high, percent in lossless.ecn["cumulus"]}
+    marks = {speed: (low, high, percent) for speed, low, high, percent in lossless.ecn}
     watched = lossless.watchdog and bool(lossless.pfc_priorities)
     for port in switch.ports:
         qos = tree["interface"][port.name].get("qos", {})
@@ -472,15 +471,11 @@ def test_lossless_profile_is_the_plans(cluster: str, name: str) -> None:
 
 
 @each
-def test_adaptive_routing_is_where_the_chip_has_it(cluster: str, name: str) -> None:
+def test_adaptive_routing_is_where_it_was_asked_for(cluster: str, name: str) -> None:
     switch, tree = _read(cluster, name)
     network = cumulus.plan(cluster).network(switch.network)
     assert network is not None
-    wanted = (
-        {port.name for port in switch.ports if port.use == "fabric"}
-        if network.lossless and switch.model == "nvidia/sn5600"
-        else set()
-    )
+    wanted = {port.name for port in switch.ports if port.use == "fabric"} if network.load_balancing == "adaptive" else set()
     assert {key for key, value in tree["interface"].items() if at(value, "router adaptive-routing")} == wanted
     assert ("adaptive-routing" in tree.get("router", {})) == bool(wanted)
 

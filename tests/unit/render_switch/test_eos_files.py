@@ -136,7 +136,7 @@ def test_lossless_queues_are_the_plans(cluster: str) -> None:
     profile = found["qos profile ROCE-400G"]
     assert values(profile, r"priority-flow-control priority (\d) no-drop") == [str(number) for number in lossless.pfc_priorities]
     position = profile.index(f"uc-tx-queue {lossless.priority}")
-    low, high, percent = next(row[1:] for row in lossless.ecn["eos"] if row[0] == 400)
+    low, high, percent = next(row[1:] for row in lossless.ecn if row[0] == 400)
     marks = f"minimum-threshold {low} kbytes maximum-threshold {high} kbytes max-mark-probability {percent} weight 0"
     assert f"random-detect ecn {marks}" in profile[position : position + 5]
     cnp = profile.index(f"uc-tx-queue {lossless.cnp_priority}")
@@ -256,7 +256,8 @@ def test_a_border_leaf_filters_every_external_session() -> None:
         for side, lines in (("IN", external.accept), ("OUT", external.announce)):
             assert len(found[f"ip prefix-list {external.vrf}-{side}"]) == len(lines) > 0
             assert found[f"route-map {external.vrf}-{side} permit 10"] == [f"match ip address prefix-list {external.vrf}-{side}"]
-    assert sum("password 0 {{gpuyard-secret:" in line for line in bgp) == 1
+        assert sum(row.startswith("password 0 {{gpuyard-secret:") for row in rows) == bool(external.secret)
+    assert any(external.secret for external in switch.overlay.externals)
 
 
 def test_out_of_band_switches_are_managed_in_band() -> None:

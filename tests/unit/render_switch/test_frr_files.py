@@ -14,7 +14,6 @@ import yaml
 from cluster_model.intent.cluster import Cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.plan.model import Switch
-from cluster_model.render.switch import render_switches
 from tests.unit.render_switch import factory
 
 
@@ -158,6 +157,29 @@ def test_an_external_session_has_filters_and_a_limit() -> None:
             assert (f"{neighbor} password {{{{gpuyard-secret:{external.secret}}}}}\n" in text) == bool(external.secret)
 
 
+def test_frr_waits_for_its_vrfs() -> None:
+    for switch in (*_driving("leaf"), *_driving("border", "single")):
+        lines = factory.file("driving-frr", switch.name, "frr-service.conf").splitlines()
+        assert lines[-3:] == ["[Unit]", "After=networking.service", "PartOf=networking.service"]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd")
+def test_systemd_reads_the_order_of_frr(tmp_path: Path) -> None:
+    switch = _driving("border", "single")[0]
+    for unit in ("frr", "networking"):
+        (tmp_path / f"{unit}.service").write_text("[Service]\nType=oneshot\nExecStart=/bin/true\n", "utf-8")
+    (tmp_path / "frr.service.d").mkdir()
+    text = factory.file("driving-frr", switch.name, "frr-service.conf")
+    (tmp_path / "frr.service.d/gpuyard.conf").write_text(text, "utf-8")
+    environment = {**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:/lib/systemd/system", "SYSTEMD_LOG_LEVEL": "debug"}
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "frr.service")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    read = (done.stdout + done.stderr).partition("-> Unit frr.service:")[2]
+    for line in ("After: networking.service", "PartOf: networking.service"):
+        assert line in read, done.stderr
+
+
 def test_tenants_with_the_same_inside_addresses_have_zones_of_their_own() -> None:
     for switch in _driving("border", "single"):
         assert switch.overlay is not None
@@ -193,7 +215,7 @@ def test_answers_to_a_relay_change_over_to_its_vrf_where_the_server_is(visible: 
     data["tenants"]["red"]["subnets"]["guests"] |= {"visible": visible, "dhcp_servers": [server]}
     plan, _ = build_plan(Cluster.model_validate(data), factory.catalogue())
     assert plan is not None
-    files = dict(render_switches(plan, factory.catalogue()))
+    files = factory.settled(plan)
     line = " ip route 10.48.3.1/32 red nexthop-vrf red\n"
     leaf = files["switches/business-leaf-u01-01/frr.conf"]
     assert leaf.partition("\nvrf services\n")[2].partition("exit-vrf")[0].count(line) == leaf.count("nexthop-vrf") == wanted

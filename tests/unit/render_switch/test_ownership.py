@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from cluster_model.render.switch import render_switches
 from tests.unit.render_switch import factory
 
 ROUTING_TABLES = ("BGP", "STATIC_ROUTE", "ROUTE_MAP", "PREFIX", "ROUTE_REDISTRIBUTE", "AS_PATH_SET", "COMMUNITY_SET", "BFD")
@@ -63,4 +62,4 @@ def test_secrets_are_named_and_never_held() -> None:
 
 
 def test_same_plan_same_bytes() -> None:
-    assert dict(render_switches(factory.plan("lab"), factory.catalogue())) == factory.files("lab")
+    assert factory.settled(factory.plan("lab")) == factory.files("lab")

@@ -90,7 +90,7 @@ def test_the_lossless_profile_is_the_plans(cluster: str, name: str) -> None:
         assert marked == {lossless.priority}
         assert {queue for queue, row in queues.items() if row["scheduler"] == "scheduler.cnp"} == {lossless.cnp_priority}
         profile = config["WRED_PROFILE"][queues[lossless.priority]["wred_profile"]]
-        _, min_kb, max_kb, percent = next(row for row in lossless.ecn["sonic"] if row[0] == port.speed_gbps)
+        _, min_kb, max_kb, percent = next(row for row in lossless.ecn if row[0] == port.speed_gbps)
         assert profile["green_min_threshold"] == str(min_kb * 1000)
         assert profile["green_max_threshold"] == str(max_kb * 1000)
         assert profile["green_drop_probability"] == str(percent)
@@ -117,8 +117,8 @@ def test_watchdog_off_leaves_no_trace() -> None:
 
 
 def test_a_speed_without_thresholds_is_refused() -> None:
-    plan = _with_lossless(factory.plan("lab"), ecn={"sonic": ()})
-    with pytest.raises(ValueError, match="no ECN thresholds for 400 Gb/s on sonic"):
+    plan = _with_lossless(factory.plan("lab"), ecn=())
+    with pytest.raises(ValueError, match="no ECN thresholds for 400 Gb/s"):
         build_config_db(Scene(plan, factory.catalogue()), plan.switch("compute-leaf-u01-01"))
 
 

@@ -13,6 +13,7 @@ from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.cluster import Cluster
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.build import build_plan
+from cluster_model.references import settle
 from cluster_model.render.switch import SwitchTemplateError, has_templates, render_switches
 from cluster_model.render.switch.context import Scene
 from tests.unit.render_switch import factory
@@ -39,7 +40,8 @@ def _render(templates: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     data["networks"]["storage"]["nos"] = "toy"
     plan, findings = build_plan(Cluster.model_validate(data), catalogue)
     assert plan is not None, findings
-    return dict(render_switches(plan, catalogue, templates / "switch"))
+    found = render_switches(plan, catalogue, templates / "switch")
+    return {path: settle(text.encode())[0].decode() for path, text in found}
 
 
 def test_the_page_makes_a_vendor(templates: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,8 @@ def program(module, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{binaries}:{os.environ['PATH']}")
     double("gpus", "h100-sxm", "4")
     (tmp_path / "volatile").mkdir(exist_ok=True)
-    (tmp_path / "volatile/gpu.json").write_text(json.dumps({"loaded": {"version": "580.95.05", "flavour": "open"}}))
+    loaded = {"version": "580.95.05", "flavour": "open"}
+    (tmp_path / "volatile/gpu.json").write_text(json.dumps({"loaded": loaded, "nodes": True}))
     assert subprocess.run(["nvidia-smi", "-pm", "1"], check=False, capture_output=True).returncode == 0
     return module
 

@@ -21,7 +21,7 @@ from cluster_model.transport.bmc import BmcError, BmcLogin, BmcTarget, open_bmc
 from cluster_model.transport.bmc_probe import probe
 from cluster_model.transport.bmcs import Door, list_doors
 from cluster_model.transport.secrets import Secrets
-from cluster_model.verify.machines import visit_bmcs
+from cluster_model.verify.machines import known_serial, visit_bmcs
 from tests.baremetal.bmc_double import run_doubles
 
 USER, PASSWORD = "admin", "correct horse"
@@ -30,7 +30,9 @@ HURRIED = replace(LOGIN, answer_s=1, retries=0)
 """For BMCs that never answer; the others may be as slow as a busy machine makes them."""
 FAULTS = {  # by number: what it does, the cause that it is told by, and words of the reason
     3: ("silent", "silent", "no answer in 1 s"),
-    7: ("no json", "language", "what answers is no Redfish"),
+    7: ("no json", "starting", "what answers is no Redfish, or not yet"),
+    8: ("booting", "starting", "what answers is no Redfish, or not yet"),
+    9: ("booting", "starting", "what answers is no Redfish, or not yet"),
     12: ("wrong json", "language", "what answers is no Redfish"),
     13: ("wrong json", "language", "what answers is no Redfish"),
     14: ("wrong json", "language", "what answers is no Redfish"),
@@ -43,6 +45,8 @@ FAULTS = {  # by number: what it does, the cause that it is told by, and words o
 MANY = 33
 """Its service has the systems of two machines."""
 COUNT, FIRST_IPMI = 60, 40
+ORDERS = {"lossy": (70, 71, 72, 73), "deaf": (74, 75), "hostile": (76, 77)}
+"""Beyond the others: what they do with orders to switch power, or say; the odd ones are asked by IPMI."""
 
 
 def address(number):
@@ -59,6 +63,7 @@ def ports():
     if missing:
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_BOOT") else pytest.skip)(f"{', '.join(missing)} missing")
     kinds = {address(n): fault for n, (fault, _, _) in FAULTS.items()} | {address(MANY): "many"}
+    kinds |= {address(n): fault for fault, numbers in ORDERS.items() for n in numbers}
     with run_doubles(USER, PASSWORD, kinds) as (_, https, ipmi):
         yield https, ipmi
 
@@ -71,7 +76,7 @@ def known(tmp_path, monkeypatch):
 
 def door(ports, number, login=None):
     login = login or (HURRIED if FAULTS.get(number, [""])[0] == "silent" else LOGIN)
-    language = "ipmi" if number >= FIRST_IPMI else "redfish"
+    language = "ipmi" if FIRST_IPMI <= number < COUNT or (number > COUNT and number % 2) else "redfish"
     target = BmcTarget(f"n{number}", address(number), f"R{number % 4}", serial(number), port=ports[language == "ipmi"])
     return Door(target, login, (language,))
 
@@ -118,6 +123,48 @@ def test_a_rack_is_switched_though_some_of_its_bmcs_misbehave(ports):
     assert {outcome.after for outcome in outcomes if not outcome.error} == {"on"}
 
 
+def switch(ports, number, action, answer_s=5):
+    """Return the error of an order, and how many starts of the machine and orders to it came of that."""
+    before = [count(ports, number, what) for what in ("boots", "orders")]
+    (outcome,) = switch_machines([door(ports, number, replace(LOGIN, answer_s=answer_s, retries=3))], action, parallel=1)
+    return outcome.error, *(count(ports, number, what) - was for what, was in zip(("boots", "orders"), before, strict=True))
+
+
+@pytest.mark.parametrize("number", [70, 71])
+def test_an_order_whose_answer_is_lost_is_carried_out_once(number, ports):
+    assert switch(ports, number, "on") == (None, 1, 1)
+    for action in ("cycle", "reset"):
+        error, boots, orders = switch(ports, number, action)
+        assert (error.cause, boots, orders) == ("unsure", 1, 1)
+        assert str(error).startswith(f"no answer to {action} in 5 s, so whether the machine was restarted is not known")
+    assert switch(ports, number, "off") == (None, 0, 1)
+    assert switch(ports, number, "reset") == (None, 1, 1)  # of a machine that is off, which means on
+
+
+@pytest.mark.parametrize("number", [72, 73])
+def test_a_shutdown_whose_answer_is_lost_is_not_told_twice(number, ports):
+    assert switch(ports, number, "on")[0] is None
+    assert switch(ports, number, "soft") == (None, 0, 1)
+
+
+@pytest.mark.parametrize("number", [74, 75])
+def test_an_order_that_never_came_is_given_again_where_that_is_seen(number, ports):
+    assert switch(ports, number, "on") == (None, 1, 2)
+    assert switch(ports, number, "cycle", answer_s=60) == (None, 1, 1)
+
+
+@pytest.mark.parametrize("number", [76, 77])
+def test_what_a_bmc_says_is_made_safe_as_it_comes_in(number, ports):
+    machine = visit_bmcs([door(ports, number)], 1)[f"n{number}"].machine
+    texts = (machine.serial, machine.model)
+    assert all(text.isprintable() and "{{gpuyard-" not in text and "\x1b" not in text for text in texts), texts
+    assert "[red]M" in machine.model and machine.serial.startswith("S1")
+    assert "model" in machine.altered
+    if machine.language == "redfish":  # ipmitool ends a field where its line ends
+        assert "serial" in machine.altered and known_serial(machine) == ""
+        assert machine.serial == "S1 x,{?gpuyard-secret:ops-password}}"
+
+
 @pytest.mark.parametrize("number", [2, 42])
 def test_no_session_is_left_behind(ports, number):
     """A BMC double has six sessions: a seventh visit needs that the others logged out."""
@@ -125,20 +172,20 @@ def test_no_session_is_left_behind(ports, number):
         assert visit_bmcs([door(ports, number)], 1)[f"n{number}"].error is None
 
 
-def count_logins(ports, number):
+def count(ports, number, what):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with urllib.request.urlopen(f"https://{address(number)}:{ports[0]}/logins", timeout=30, context=context) as answer:
-        return json.load(answer)["logins"]
+    with urllib.request.urlopen(f"https://{address(number)}:{ports[0]}/counts", timeout=30, context=context) as answer:
+        return json.load(answer)[what]
 
 
 def test_a_wrong_password_is_tried_once(ports):
     """Every attempt counts towards a lock-out, so neither basic authentication nor IPMI is tried with it."""
-    before = count_logins(ports, 25)
+    before = count(ports, 25, "logins")
     with pytest.raises(BmcError, match=r"^wrong user or password") as failure:
         open_bmc(door(ports, 25).target, LOGIN)
     assert failure.value.cause == "login"
-    assert count_logins(ports, 25) == before + 1
+    assert count(ports, 25, "logins") == before + 1
 
 
 def test_a_machine_is_found_among_others_by_serial_number_or_mac(ports):

@@ -36,14 +36,12 @@ def test_the_environment_comes_before_the_file_and_a_device_before_all(tmp_path,
 def test_a_missing_secret_is_named_with_its_places():
     with pytest.raises(MissingSecretError, match=r"the secret a-b is neither in GPUYARD_SECRET_A_B nor in secrets.yml"):
         Secrets().get("a-b")
+    with pytest.raises(MissingSecretError, match=r"^the secret a-b is empty in GPUYARD_SECRET_A_B$"):
+        Secrets({"GPUYARD_SECRET_A_B": ""}).get("a-b", "gpu-001")
+    with pytest.raises(MissingSecretError, match=r"^the secret a-b is empty in GPUYARD_SECRET_A_B, and in secrets.yml$"):
+        Secrets({"GPUYARD_SECRET_A_B": ""}, {"a-b": ""}).get("a-b")
+    assert Secrets({"GPUYARD_SECRET_A_B": ""}, {"a-b": "x"}).get("a-b") == "x"
     assert variable("a-b/c.d") == "GPUYARD_SECRET_A_B__C_D"
-
-
-def test_references_in_a_text_are_filled():
-    text = "x {{gpuyard-secret:a}} {{gpuyard-secret:p/gpu-001}} {{gpuyard-image:os}}"
-    assert Secrets(values={"a": "1", "p": "2"}).fill(text) == "x 1 2 {{gpuyard-image:os}}"
-    with pytest.raises(MissingSecretError, match="the secret b "):
-        Secrets(values={"a": "1"}).fill("{{gpuyard-secret:a}} {{gpuyard-secret:b}}")
 
 
 def test_without_a_file_there_is_the_environment_alone(tmp_path):

@@ -121,6 +121,36 @@ EOS_ROUTE = """{"vrfs": {"default": {"routes": {"10.0.0.1/32": {"vias": [
  {"nexthopAddr": "10.1.0.1", "interface": "Ethernet1/1"}, {"nexthopAddr": "10.1.0.3", "interface": "Ethernet2/1"}]}}}}}"""
 EOS_WATCHDOG = """{"interfaces": {"Ethernet1/1": {"txQueues": {"3": {"stuckCount": 4, "recoveryCount": 4}}}}}"""
 
+EOS_PROFILES = """qos profile ROCE-400G
+   qos trust dscp
+   priority-flow-control on
+   priority-flow-control priority 3 no-drop
+   !
+   uc-tx-queue 3
+      no priority
+!
+qos profile IDLE
+   priority-flow-control priority 4 no-drop
+"""
+EOS_PORTS = """interface Ethernet1/1
+   description spine:Ethernet5/1
+   no switchport
+   service-profile ROCE-400G
+!
+interface Ethernet2/1
+   service-profile IDLE
+!
+interface Ethernet3/1
+   priority-flow-control on
+   priority-flow-control priority 4 no-drop
+   priority-flow-control priority 3 no-drop
+!
+interface Ethernet4/1
+"""
+EOS_STORM_TIMES = """priority-flow-control pause watchdog default timeout 0.4
+priority-flow-control pause watchdog default recovery-time 0.4
+"""
+
 LINUX = {
     "hostname": "leaf\n",
     "ip -d -j link": LINKS,
@@ -157,4 +187,7 @@ EOS = {
     "show bgp summary": EOS_BGP,
     "show ip route": EOS_ROUTE,
     "show priority-flow-control counters watchdog": EOS_WATCHDOG,
+    "show running-config section qos profile": EOS_PROFILES,
+    "show running-config section interface Ethernet": EOS_PORTS,
+    "show running-config section priority-flow-control": EOS_STORM_TIMES,
 }

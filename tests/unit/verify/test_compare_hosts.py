@@ -468,7 +468,8 @@ def test_the_script_reads_gpus_from_the_double_of_nvidia_smi(box, tmp_path):
     for folder in (kept, share, tmp_path / "run"):
         folder.mkdir()
     (share / "nvidia-driver-cuda.version").write_text("580.95.05\n")
-    (tmp_path / "run/gpu.json").write_text(json.dumps({"loaded": {"version": "580.95.05", "flavour": "open"}}))
+    loaded = {"version": "580.95.05", "flavour": "open"}
+    (tmp_path / "run/gpu.json").write_text(json.dumps({"loaded": loaded, "nodes": True}))
     module = DOUBLES / "gpuyard-double-gpu"
     places = {"GPUYARD_DOUBLE_KEPT": kept, "GPUYARD_DOUBLE_VOLATILE": tmp_path / "run", "GPUYARD_DOUBLE_SHARE": share}
     box.environment |= {name: str(path) for name, path in places.items()} | {"PYTHONPATH": str(module)}

@@ -16,6 +16,7 @@ from cluster_model.verify.observed import (
     normalize_mac,
 )
 from cluster_model.verify.reader import Wish, read_device
+from tests.unit.render_switch import eos
 
 EVERYTHING = Wish(fabric=True, prefixes=("10.72.224.1/32",))
 
@@ -113,7 +114,36 @@ def test_eos():
         ObservedSession("Ethernet2/1", "Idle", 65100, "default", False),
         ObservedSession("10.1.0.5", "Established", 65100, "default", None),
     }
-    assert device.pfc["Ethernet1/1"].storms == 4
+    assert device.pfc == {
+        "Ethernet1/1": ObservedPfc("Ethernet1/1", (3,), watchdog=True, storms=4),
+        "Ethernet2/1": ObservedPfc("Ethernet2/1", (), watchdog=False),  # a profile that does not switch PFC on
+        "Ethernet3/1": ObservedPfc("Ethernet3/1", (3, 4), watchdog=True),
+        "Ethernet4/1": ObservedPfc("Ethernet4/1", (), watchdog=False),
+    }
+
+
+def test_a_session_that_may_not_see_the_configuration_still_tells_storms():
+    refused = {key: text for key, text in EOS.items() if "running-config" not in key}
+    device = read("eos", refused)
+    assert device.gaps == ("PFC (running-config): command not found",)
+    assert device.pfc == {"Ethernet1/1": ObservedPfc("Ethernet1/1", storms=4)}
+    device = read("eos", {**EOS, "show running-config section interface Ethernet": "% Invalid input (privileged mode required)"})
+    assert device.gaps == ("PFC (running-config): not understood (a configuration without interfaces)",)
+
+
+@pytest.mark.parametrize("cluster", ["lab", "tall"])
+def test_pfc_is_read_from_what_is_rendered(cluster):
+    """The reader and the template speak one syntax: every lossless switch has the plan's priorities by its own file."""
+    plan, files = eos.plan(cluster), eos.files(cluster)
+    lossless = {network.name for network in plan.networks if network.lossless}
+    judged = [switch for switch in plan.switches if switch.network in lossless and switch.nos == "eos"]
+    assert judged
+    for switch in judged:
+        text = files[f"switches/{switch.name}/startup.cfg"]
+        pfc = parse_eos.parse_pfc(text, text, text)
+        for port in switch.ports:
+            assert pfc[port.name].priorities == plan.lossless.pfc_priorities
+            assert pfc[port.name].watchdog is plan.lossless.watchdog
 
 
 @pytest.mark.parametrize("system", ["frr", "sonic", "eos"])

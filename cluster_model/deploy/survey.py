@@ -1,0 +1,125 @@
+"""What machines are at before anything is done to them, and which of them nobody may touch without a word.
+
+A machine that is off is switched on: the installer itself refuses a disk that holds something. One that is on may be at work, so
+it is reset only where the journal says that it was begun here, or the user says so; one that answers SSH only by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from cluster_model.transport.bmc import BmcError, Power
+from cluster_model.transport.fleet import visit
+from cluster_model.transport.host import answers_ssh
+
+if TYPE_CHECKING:
+    from cluster_model.deploy.journal import Journal, Node
+    from cluster_model.deploy.provision import Host
+
+Act = Literal["install", "wait", "nothing", "refuse", "fail", "unread"]
+UNDER_WAY = frozenset({"powered", "booted", "installing"})
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What the user has said may be lost.
+
+    Args:
+        reinstall: hosts that are installed again whatever is on them, by name.
+        reset_running: whether machines that are on and that the journal does not know may be reset.
+        answers: tells whether an address answers SSH.
+    """
+
+    reinstall: frozenset[str] = frozenset()
+    reset_running: bool = False
+    answers: Callable[[str], bool] = answers_ssh
+
+    def refuse(self, host: Host, node: Node, power: Power) -> str:
+        """Return why a host must not be begun, and the word that allows it; empty where it may be."""
+        if power == "off" or host.name in self.reinstall:
+            return ""
+        if self.answers(host.address):
+            return f"it is in use: {host.address} answers SSH; --reinstall {host.name} overwrites it"
+        if node.begun or self.reset_running:
+            return ""
+        state = "it is on" if power == "on" else "its BMC does not tell whether it is on"
+        return f"{state}, and the journal does not know it; --reset-running resets it"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a host is at and what would be done to it; `power` is empty where its BMC told nothing, and `reason` why."""
+
+    name: str
+    act: Act
+    power: Power | Literal[""] = ""
+    reason: str = ""
+    cause: str = ""
+
+
+def is_under_way(node: Node) -> bool:
+    """Return whether a host is being installed, so that it is waited for."""
+    return node.offered and node.state in UNDER_WAY
+
+
+@dataclass(slots=True)
+class Survey:
+    """A look at hosts through their BMCs, which changes nothing.
+
+    Args:
+        hosts: what is to be installed.
+        journal: what was done already.
+        consent: what may be lost.
+        parallel: BMCs asked at once.
+        progress: told of each host that was looked at.
+    """
+
+    hosts: Sequence[Host]
+    journal: Journal
+    consent: Consent
+    parallel: int = 64
+    progress: Callable[[], None] = field(default=lambda: None)
+
+    def run(self) -> list[Finding]:
+        """Return what would be done to each host, in their order."""
+        found = {}
+        for finding in self._visit():
+            found[finding.name] = finding
+            self.progress()
+        return [found[host.name] for host in self.hosts]
+
+    def _visit(self) -> Iterator[Finding]:
+        nodes = self.journal.nodes([host.name for host in self.hosts])
+        yield from visit(self.hosts, lambda host: self._look(host, nodes[host.name]), self.parallel)
+
+    def _look(self, host: Host, node: Node) -> Finding:
+        power: Power | Literal[""] = ""
+        error: BmcError | None = None
+        try:
+            bmc = host.door.open()
+            try:
+                power = bmc.read_power()
+            finally:
+                bmc.close()
+        except BmcError as failure:
+            error = failure
+        if host.name not in self.consent.reinstall:
+            if node.installed:
+                return Finding(host.name, "nothing", power, "it is installed")
+            if is_under_way(node):
+                return Finding(host.name, "wait", power, f"it is being installed: {node.step or node.state}")
+        if not host.mac:
+            return Finding(host.name, "fail", power, NO_MAC)
+        if error is not None or not power:
+            return Finding(
+                host.name, "unread", "", f"its BMC at {host.door.target.address}: {error}", error.cause if error else ""
+            )
+        refusal = self.consent.refuse(host, node, power)
+        if refusal:
+            return Finding(host.name, "refuse", power, refusal)
+        return Finding(host.name, "install", power)
+
+
+NO_MAC = "it has no MAC address in the list of servers, so the boot server would not know it"

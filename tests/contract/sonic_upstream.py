@@ -1,0 +1,58 @@
+"""What sonic-buildimage gives a Spectrum switch in the dynamic buffer model, written down as facts.
+
+Read at commit 086b03bd70f9 (August 2026): files/build_templates/buffers_config.j2 with `dynamic_mode`, and of each SKU's folder
+below device/mellanox/ buffers_defaults_objects.j2 (one file that all of these SKUs link to), buffers_defaults_t0.j2 and
+buffers_defaults_t1.j2 (the same sizes in both where a size is written in dynamic mode).
+"""
+
+from __future__ import annotations
+
+EGRESS_LOSSLESS_BYTES = {
+    "ACS-SN5600": "158229504",
+    "ACS-MSN4700": "60817392",
+    "ACS-MSN3700C": "34287552",
+    "ACS-SN2201": "13945824",
+}
+"""`egress_lossless_pool_size` by SKU: the one pool whose size stands outside of `dynamic_mode is not defined`."""
+
+PROFILES = {
+    "ingress_lossless_profile": {"pool": "ingress_lossless_pool", "size": "0", "dynamic_th": "7"},
+    "ingress_lossy_profile": {"pool": "ingress_lossy_pool", "size": "0", "dynamic_th": "3"},
+    "egress_lossless_profile": {"pool": "egress_lossless_pool", "size": "0", "dynamic_th": "7"},
+    "egress_lossy_profile": {"pool": "egress_lossy_pool", "size": "9216", "dynamic_th": "7"},
+    "q_lossy_profile": {"pool": "egress_lossy_pool", "size": "0", "dynamic_th": "3"},
+}
+LOSSLESS = (3, 4)
+"""Upstream's lossless priorities; ours are the plan's."""
+
+
+def list_tables(hwsku: str, ports: list[str]) -> dict[str, dict[str, dict[str, str]]]:
+    """Return the tables that the image would render for these ports, priorities 3 and 4 one by one."""
+    pools = {
+        f"{side}_{kind}_pool": {"type": side, "mode": "dynamic"}
+        for side in ("ingress", "egress")
+        for kind in ("lossless", "lossy")
+    }
+    pools["egress_lossless_pool"]["size"] = EGRESS_LOSSLESS_BYTES[hwsku]
+    groups = {f"{port}|0": {"profile": "ingress_lossy_profile"} for port in ports}
+    queues = {}
+    for port in ports:
+        for priority in LOSSLESS:
+            groups[f"{port}|{priority}"] = {"profile": "NULL"}
+            queues[f"{port}|{priority}"] = {"profile": "egress_lossless_profile"}
+        queues |= {f"{port}|{queue}": {"profile": "q_lossy_profile"} for queue in (0, 1, 2, 5, 6)}
+    return {
+        "BUFFER_POOL": pools,
+        "BUFFER_PROFILE": PROFILES,
+        "BUFFER_PG": groups,
+        "BUFFER_QUEUE": queues,
+        "BUFFER_PORT_INGRESS_PROFILE_LIST": {
+            port: {"profile_list": "ingress_lossless_profile,ingress_lossy_profile"} for port in ports
+        },
+        "BUFFER_PORT_EGRESS_PROFILE_LIST": {
+            port: {"profile_list": "egress_lossless_profile,egress_lossy_profile"} for port in ports
+        },
+        "DEFAULT_LOSSLESS_BUFFER_PARAMETER": {"AZURE": {"default_dynamic_th": "0"}},
+        "LOSSLESS_TRAFFIC_PATTERN": {"AZURE": {"mtu": "1024", "small_packet_percentage": "50"}},
+        "CABLE_LENGTH": {"AZURE": dict.fromkeys(ports, "5m")},
+    }
