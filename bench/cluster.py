@@ -27,9 +27,9 @@ def make_document(gpus, *, planned=None):
         "name": f"bench-{gpus}",
         "site": {
             "domain": "bench.example.net",
-            "dns": ["10.255.0.53"],
-            "ntp": ["10.255.0.123"],
-            "syslog": ["10.255.0.14"],
+            "dns": ["192.168.255.53"],
+            "ntp": ["192.168.255.123"],
+            "syslog": ["192.168.255.14"],
         },
         "racks": {
             "rows": rows,
@@ -40,7 +40,7 @@ def make_document(gpus, *, planned=None):
                     "rows": network_rows,
                     "height_u": 48,
                     "power_kw": 60,
-                    "feed_kw": 60,
+                    "feed_kw": 34,
                     "pdu": "generic/pdu-34kw",
                 },
             },
@@ -77,8 +77,19 @@ def make_document(gpus, *, planned=None):
             },
         },
         "ceph": {"hosts": "storage", "failure_domain": "rack", "pools": {"datasets": {"replicas": 3}}},
-        "kubernetes": {"control": "control", "workers": ["gpu"]},
+        "kubernetes": {
+            "control": "control",
+            "workers": ["gpu"],
+            "service_pool": "172.24.0.0/16",
+            "pod_pool": "172.28.0.0/14",
+        },
     }
+
+
+def write_cluster(gpus, folder, *, planned=None):
+    """Write the intent of a cluster into a folder."""
+    text = json.dumps(make_document(gpus, planned=planned), indent=1)  # JSON is YAML
+    (Path(folder) / "cluster.yml").write_text(text + "\n", "utf-8")
 
 
 def main():
@@ -88,8 +99,7 @@ def main():
     parser.add_argument("--planned", type=int, help="GPUs in the end")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(make_document(args.gpus, planned=args.planned), indent=1)  # JSON is YAML
-    (args.folder / "cluster.yml").write_text(text + "\n", "utf-8")
+    write_cluster(args.gpus, args.folder, planned=args.planned)
 
 
 if __name__ == "__main__":

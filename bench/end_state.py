@@ -33,7 +33,7 @@ def main():
 def list_files():
     for name in run("find", *ROOTS, "-newer", "/root/before-the-run", "-type", "f"):
         path = Path(name)
-        if not name.startswith(LEFT_BY_PACKAGES) and not name.endswith((".lock", "-")) and "harness" not in name:
+        if not name.startswith(LEFT_BY_PACKAGES) and not name.endswith((".lock", "-")):
             # In base64, since Ansible would take braces in an inventory's text for a template.
             yield {"path": name, "content": b64encode(path.read_bytes()).decode(), "mode": f"{path.stat().st_mode & 0o7777:04o}"}
 

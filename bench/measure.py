@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import os
 import resource
 import subprocess
 import sys
@@ -48,6 +49,29 @@ def _write(files):
         for name, content in files.items():
             (root / name).write_bytes(content)
         return round(clock() - begun, 4), round(time.perf_counter() - wall, 4), sum(map(len, files.values()))
+
+
+def meter_verbs(found, folder, verbs):
+    """Run verbs of gpuyard as a user does, each in a process of its own, and add CPU and wall seconds and peak memory to `found`.
+
+    Args:
+        found: what was measured so far.
+        folder: the cluster's folder; it must validate without errors, or the benchmark stops.
+        verbs: arguments by the name that the verb's figures begin with.
+    """
+    for name, arguments in {"validate": ["validate", folder], **verbs}.items():
+        command = [sys.executable, "-m", "cluster_model.cli", *map(str, arguments)]
+        begun = time.perf_counter()
+        with tempfile.TemporaryFile() as said:
+            running = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
+            _, status, used = os.wait4(running.pid, 0)
+            running.returncode = os.waitstatus_to_exitcode(status)
+            if running.returncode:
+                said.seek(0)
+                raise SystemExit(f"{' '.join(command)} fails, so its time says nothing:\n{said.read().decode()[:3000]}")
+        found[f"{name}_cpu_s"] = round(used.ru_utime + used.ru_stime, 3)
+        found[f"{name}_wall_s"] = round(time.perf_counter() - begun, 3)
+        found[f"{name}_peak_mib"] = used.ru_maxrss // 1024
 
 
 def exponent(rows, key):

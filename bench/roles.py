@@ -23,10 +23,7 @@ from lab_servers import LabServers, find_missing, read_recap  # noqa: E402
 PEER = ROOT / "bench/peers/site.yml"
 MARK = "touch /root/before-the-run"
 END_STATE = (ROOT / "bench/end_state.py").read_text()
-SSHD = """
-printf 'PermitRootLogin yes\\nAuthorizedKeysFile /etc/ssh/harness_keys\\n' >/etc/ssh/sshd_config.d/00-harness.conf
-systemctl restart ssh
-"""
+SSHD = "systemctl restart ssh"
 
 
 def main():

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from cluster_model.diagnostic import Diagnostic, Severity
+from cluster_model.intent.yaml_source import refuse_yaml
+from cluster_model.paths import PACKAGE
+from cluster_model.reading import read_file
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Loc = tuple[int | str, ...]
+MOST_BYTES = 4_000_000
+"""The largest device file that comes with gpuyard has 25 kB."""
 
 
 class _Loader(_Base):  # type: ignore[misc]
@@ -71,7 +76,7 @@ class Document:
 
     def locate(self, loc: Loc, key: bool = False) -> tuple[int, int]:
         """Return 1-based line and column of the value at `loc`, of its key, or of the nearest thing around it."""
-        node = yaml.compose(self.path.read_text("utf-8"), Loader=_Base)
+        node = yaml.compose(self.path.read_text("utf-8-sig"), Loader=_Base)
         mark = node.start_mark if node is not None else None
         for index, part in enumerate(loc):
             last = index == len(loc) - 1
@@ -102,7 +107,11 @@ def read_document(path: Path, shipped: bool = True) -> Document | Diagnostic:
     name = display_path(path)
     wanted = "a YAML file holding one mapping"
     try:
-        data = yaml.load(path.read_text("utf-8"), Loader=_Loader)
+        raw = read_file(path, MOST_BYTES, next((above for above in path.parents if above.name == "catalogue"), path.parent))
+        refused = None if path.is_relative_to(PACKAGE.parent) else refuse_yaml(name, raw)
+        if refused is not None and refused.id == "YML009":
+            return replace(refused, id="CAT001")
+        data = yaml.load(raw.decode("utf-8-sig"), Loader=_Loader)
     except OSError as error:
         return Diagnostic(
             "CAT001",

@@ -18,7 +18,7 @@ Network = Literal["compute", "storage", "business", "oob", "bmc", "unused"]
 class Strict(BaseModel):
     """Frozen, unknown keys refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Sourced(Strict):
@@ -73,6 +73,17 @@ class CageGroup(Sourced):
     """False: splitting these cages takes lanes from a neighbour, so only the native mode is used."""
 
 
+class SonicBuffers(Sourced):
+    """What of SONiC's buffer tables is a SKU's own; lossless networks need it."""
+
+    pools: dict[str, dict[str, str | int]]
+    """Rows of BUFFER_POOL. For Spectrum only egress_lossless_pool, with its size in bytes: the image computes the others."""
+    profiles: dict[str, dict[str, str | int]] = {}
+    """Rows of BUFFER_PROFILE. None for Spectrum, whose profiles are the same on all of its SKUs."""
+    cable_lengths_m: list[int] = []
+    """Lengths in pg_profile_lookup.ini, which buffermgrd looks up as they are; none where headroom is computed (Spectrum)."""
+
+
 class SonicSupport(Sourced):
     """What SONiC needs to know of a switch."""
 
@@ -86,6 +97,15 @@ class SonicSupport(Sourced):
     """Port alias: {cage} front-panel number, {sub} 1-based port in the cage, {letter} a, b, … where split."""
     index_base: int = 1
     """Index of the first cage."""
+    buffers: SonicBuffers | None = None
+    """Buffer sizes; without them the switch cannot be lossless (ROC013)."""
+
+
+class Systems(Sourced):
+    """Network operating systems that run on a switch, beside SONiC, which has a block of its own."""
+
+    nos: list[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]]
+    """Their names, as the folders of templates/switch/ are called."""
 
 
 class Asic(Sourced):
@@ -97,8 +117,10 @@ class Asic(Sourced):
     """Sum of all ports, one direction, Gb/s."""
     mtu_bytes: int = 9216
     """Largest MTU."""
+    adaptive_routing_gbps: list[int] = []
+    """Port speeds at which it can send each packet by the least loaded path; none where it cannot, or it is not known."""
     buffer_mb: float | None = None
-    """Shared packet buffer, MB."""
+    """Packet buffer that ports share, in MB of 1024 x 1024 bytes."""
 
 
 class Switch(Strict):
@@ -112,6 +134,8 @@ class Switch(Strict):
     cages: Annotated[list[CageGroup], Field(min_length=1)]
     management: bool = True
     """Whether it has an out-of-band port (RJ45)."""
+    systems: Systems | None = None
+    """What else runs on it; default: not known, and nothing but SONiC is refused."""
     sonic: SonicSupport | None = None
     """Where SONiC runs on it."""
     _cages: Any = PrivateAttr(default=None)
@@ -214,7 +238,7 @@ class PduBlock(Sourced):
 class DeviceType(BaseModel):
     """One device type, NetBox's fields and ours. NetBox fields not used here are allowed and kept out."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, defer_build=True)
 
     manufacturer: str
     model: str
@@ -249,6 +273,8 @@ class Nic(Sourced):
     speed_gbps: int
     pcie_gen: int
     technology: Annotated[list[Technology], Field(min_length=1)]
+    out_of_order: bool = False
+    """Takes the packets of one RoCE flow in any order, which adaptive routing asks of it; false where that is not known."""
 
 
 Fec = Literal["none", "fc", "rs-528", "rs-544"]
@@ -351,9 +377,10 @@ class Features(Strict):
     """Telemetry by gNMI. For information: nothing is rendered for it."""
     lldp: bool = False
     """LLDP on every port, which `gpuyard verify cabling` reads."""
+    dynamic_load_balancing: bool = False
+    """A flow moves to a less loaded path between two bursts (`load_balancing: dynamic`)."""
     adaptive_routing: bool = False
-    """Packets or flowlets of one flow take the least loaded path. For information: it is set up where the chip has it, and
-    nothing depends on it."""
+    """Each packet takes the least loaded path (`load_balancing: adaptive`)."""
     breakout: bool = False
     """Cages split into several ports."""
     nat: bool = False
@@ -395,6 +422,10 @@ class Platform(Strict):
     """Release that this file is written for; an intent may name another."""
     since: dict[str, str] = {}
     """Features that came with a release, by the first that has them; `features` says what `release` has."""
+    mended: dict[str, str] = {}
+    """Faults that design rules warn of, each with the first release without it."""
+    runs_on: list[str] = []
+    """Switch models that it runs on, beside those whose catalogue files name it under `systems`."""
     rendered: bool = True
     """Whether main.j2 exists: configs can be rendered."""
     features: Features
@@ -409,8 +440,6 @@ class Platform(Strict):
     """What is not checked; sentences."""
     default_dscp_lossless: bool = False
     """Whether the untouched default map already sends DSCP 26 to class 3."""
-    ecn_kb: dict[int, tuple[int, int, int]] = {}
-    """Default ECN thresholds by port speed: min kB, max kB, probability %."""
     source: str
 
     def vrf(self, name: str) -> str:

@@ -32,13 +32,13 @@ class PoolTooSmall(Rule):
     id, title, stage = "ADR001", "pool too small for the plan", "plan"
 
 
-def _pools(design: Design) -> list[tuple[IPv4Network, str]]:
+def list_pools(design: Design) -> list[tuple[IPv4Network, str]]:
     """Return (pool, network) by address."""
     found = [(IPv4Network(network.pool, strict=False), network.name) for network in design.plan.networks if network.pool]
     return sorted(found)
 
 
-def _services(design: Design) -> Iterator[tuple[IPv4Address, str]]:
+def list_services(design: Design) -> Iterator[tuple[IPv4Address, str]]:
     """Yield every address of the site's services with its intent path."""
     site = design.cluster.site
     for name in ("dns", "ntp", "syslog", "snmp_managers"):
@@ -67,7 +67,7 @@ class PoolsOverlap(Rule):
     id, title = "ADR002", "pools that overlap"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for (first, owner), (second, other) in combinations(_pools(design), 2):
+        for (first, owner), (second, other) in combinations(list_pools(design), 2):
             if first.overlaps(second):
                 yield self.finding(
                     f"networks.{other}.pool",
@@ -99,8 +99,8 @@ class ServiceInPool(Rule):
     id, title = "ADR003", "site service inside a pool"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        pools = _pools(design)
-        inside = [(a, where, pool, name) for a, where in _services(design) for pool, name in pools if a in pool]
+        pools = list_pools(design)
+        inside = [(a, where, pool, name) for a, where in list_services(design) for pool, name in pools if a in pool]
         if not inside:
             return
         own = {address.partition("/")[0] for address in _device_addresses(design)}
@@ -148,8 +148,8 @@ class RouteCaptures(Rule):
             (p.network, p.route) for s in design.plan.servers for p in s.ports if p.route and not p.table and p.network != "oob"
         }
         routes |= {(service.network, service.route) for s in design.plan.servers for service in s.services if service.route}
-        own = {name: pool for pool, name in _pools(design)}
-        services = list(_services(design))
+        own = {name: pool for pool, name in list_pools(design)}
+        services = list(list_services(design))
         for network, text in sorted(routes):
             route, pool = IPv4Network(text, strict=False), own.get(network)
             if pool and route.subnet_of(pool):
@@ -181,6 +181,11 @@ UNUSABLE = {IPv4Network(prefix): use for prefix, use in _UNUSABLE.items()}
 PRIVATE = tuple(IPv4Network(prefix) for prefix in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"))
 
 
+def is_public(prefix: IPv4Network) -> bool:
+    """Return whether a prefix is address space that somebody on the internet may own."""
+    return not any(prefix.subnet_of(private) for private in PRIVATE) and not any(prefix.overlaps(other) for other in UNUSABLE)
+
+
 class PoolUnusable(Rule):
     """Cut pools from addresses that routers forward.
 
@@ -200,7 +205,7 @@ class PoolUnusable(Rule):
     id, title = "ADR005", "pool in a range that is never forwarded"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for pool, name in _pools(design):
+        for pool, name in list_pools(design):
             for prefix, use in UNUSABLE.items():
                 if pool.overlaps(prefix):
                     yield self.finding(
@@ -231,8 +236,8 @@ class PoolPublic(Rule):
     id, severity, title = "ADR006", "warning", "pool of public addresses"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for pool, name in _pools(design):
-            if not any(pool.subnet_of(private) for private in PRIVATE) and not any(pool.overlaps(prefix) for prefix in UNUSABLE):
+        for pool, name in list_pools(design):
+            if is_public(pool):
                 yield self.finding(
                     f"networks.{name}.pool",
                     f"the pool of {name} is public address space",
@@ -265,7 +270,7 @@ class PoolUnderDocker(Rule):
     id, severity, title = "ADR007", "warning", "pool in Docker's default range"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for pool, name in _pools(design):
+        for pool, name in list_pools(design):
             if pool.overlaps(DOCKER_BRIDGE):
                 yield self.finding(
                     f"networks.{name}.pool",
@@ -300,7 +305,7 @@ class PoolUnderKubernetes(Rule):
         if kubernetes is None:
             return
         ranges = [(kubernetes.service_pool, "service_pool"), (kubernetes.pod_pool, "pod_pool")]
-        for pool, owner in _pools(design):
+        for pool, owner in list_pools(design):
             for taken, name in ranges:
                 if pool.overlaps(taken):
                     yield self.finding(

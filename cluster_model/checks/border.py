@@ -86,7 +86,8 @@ class FilterForEverything(Rule):
     """Filter with a filter that leaves something out.
 
     What it checks:
-        No line of `accept` or `announce` takes every prefix: 0.0.0.0/0 with `up_to` 25 or longer.
+        No line of `accept` or `announce` takes every prefix, or every one of a large part of the internet: shorter than /4,
+        with `up_to` 25 or longer.
 
     Why it matters:
         It is no filter. A peer's leak arrives whole, and `max_routes` shuts the session, which is the outage that the filter was
@@ -105,10 +106,12 @@ class FilterForEverything(Rule):
         for peer in design.plan.border_peers:
             for name, lines in (("accept", peer.accept), ("announce", peer.announce)):
                 for line in lines or ():
-                    if IPv4Network(line.prefix).prefixlen == 0 and line.up_to > 24:
+                    length = IPv4Network(line.prefix).prefixlen
+                    if length < 4 and line.up_to > 24:
+                        every = "every prefix" if length == 0 else f"every prefix of {line.prefix}"
                         yield self.finding(
                             f"{peer.where}.{name}",
-                            f"{name} of {peer.name} takes every prefix up to /{line.up_to}",
+                            f"{name} of {peer.name} takes {every} up to /{line.up_to}",
                             "the prefixes that are meant",
                             f"{line.prefix} up to /{line.up_to}",
                             "name the prefixes, or leave up_to out for the default route alone",
@@ -193,7 +196,8 @@ class AcceptCaptures(Rule):
 
     What it checks:
         Lines of `accept` let no route through that lies inside a prefix of the cluster, or equals it: the pools of all networks,
-        subnets of the tenants that leave by the peer, and what is visible of those that these meet.
+        subnets of the tenants that leave by the peer, what is visible of those that these meet, Kubernetes' ranges,
+        and the links to the site's routers.
 
     Why it matters:
         Whoever sends the longer prefix gets the traffic. A mistake or an attack at the peer then leads a tenant's inner traffic
@@ -210,6 +214,10 @@ class AcceptCaptures(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         pools = {f"the pool of {n.name}": IPv4Network(n.pool, strict=False) for n in design.plan.networks if n.pool}
+        if (kubernetes := design.cluster.kubernetes) is not None:
+            pools |= {"Kubernetes' pods": kubernetes.pod_pool, "Kubernetes' services": kubernetes.service_pool}
+        for upstream in design.cluster.networks.oob.upstreams:
+            pools[f"the link of {upstream.switch} to the site's router"] = upstream.prefix
         tenants = {tenant.name: tenant for tenant in design.plan.tenants}
         for peer in design.plan.border_peers:
             inside = dict(pools)

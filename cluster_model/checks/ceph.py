@@ -30,7 +30,8 @@ class PoolShape(NamedTuple):
         return f"erasure {self.k}+{self.m}" if self.k or self.m else f"{self.size} replicas"
 
 
-def _pools(design: Design) -> Iterator[PoolShape]:
+def list_pools(design: Design) -> Iterator[PoolShape]:
+    """Yield the pools of Ceph; none where there is no Ceph."""
     ceph = design.cluster.ceph
     for name, pool in (ceph.pools if ceph else {}).items():
         where = f"ceph.pools.{name}"
@@ -75,7 +76,7 @@ class TooFewDomains(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph, domains = design.cluster.ceph, len(_domains(design))
-        for pool in _pools(design):
+        for pool in list_pools(design):
             if ceph and domains < pool.size:
                 yield self.finding(
                     pool.where,
@@ -107,7 +108,7 @@ class NoSelfHeal(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph, domains = design.cluster.ceph, len(_domains(design))
-        for pool in _pools(design):
+        for pool in list_pools(design):
             if ceph and domains == pool.size:
                 yield self.finding(
                     pool.where,
@@ -144,7 +145,7 @@ class FewReplicas(Rule):
     id, severity, title = "CEP003", "warning", "fewer than three replicas"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for pool in _pools(design):
+        for pool in list_pools(design):
             if not pool.k and not pool.m and pool.size < 3:
                 yield self.finding(
                     pool.where,
@@ -174,7 +175,7 @@ class ErasureCode(Rule):
     id, title = "CEP004", "erasure code that Ceph refuses"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for pool in _pools(design):
+        for pool in list_pools(design):
             if (pool.k or pool.m) and (pool.k < 2 or pool.m < 1):
                 yield self.finding(
                     pool.where,
@@ -204,7 +205,7 @@ class ErasureMargin(Rule):
     id, severity, title = "CEP005", "warning", "erasure code with one coding chunk"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for pool in _pools(design):
+        for pool in list_pools(design):
             if pool.k >= 2 and pool.m == 1:
                 yield self.finding(
                     pool.where,
@@ -245,7 +246,7 @@ class AboveWaterline(Rule):
         ceph, domains = design.cluster.ceph, _domains(design)
         if ceph is None or ceph.fill_target is None or not domains:
             return
-        size = max((pool.size for pool in _pools(design)), default=0)
+        size = max((pool.size for pool in list_pools(design)), default=0)
         hosts = min(domains.values()) if 0 < len(domains) <= size else domains.total()
         if hosts < 2:
             return  # nothing to heal into: CEP002 says so

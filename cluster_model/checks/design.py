@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,9 +10,10 @@ from cluster_model.catalogue.load import Catalogue
 from cluster_model.catalogue.types import Platform
 from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.facts_csv import FactTables
-from cluster_model.intent.membership import Fault, Seat, expand
+from cluster_model.intent.membership import Seat
 from cluster_model.intent.networks import Fabric
 from cluster_model.plan.model import Network, Plan, Rack, RackPower, Server, ServerPort, Switch, SwitchPort
+from cluster_model.plan.places import list_seats, place_groups
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,14 @@ class Design:
                 table[name, key] = list_seats(self.cluster, tenant.servers if subnet.servers is None else subnet.servers)
         return table
 
+    @cached_property
+    def places(self) -> dict[tuple[str, str], dict[str, int]]:
+        """Place of server 1 of each group in each subnet, by tenant and subnet name."""
+        return {
+            (name, key): place_groups(self.cluster, self.cluster.tenants[name].subnets[key], seats)
+            for (name, key), seats in self.planned_legs.items()
+        }
+
     def systems(self, network: Network) -> dict[str, str]:
         """Return the network operating systems of a network's switches, each with the intent path that chooses it."""
         table = {network.nos: f"networks.{network.name}.nos"} if network.nos else {}
@@ -127,17 +135,6 @@ class Design:
         if name in self.cluster.lossless.model_fields_set and getattr(self.intent(network.name), name, None) is None:
             return f"lossless.{name}"
         return f"networks.{network.name}.{name}"
-
-
-def list_seats(cluster: Cluster, expressions: Iterable[str]) -> list[Seat]:
-    """Return the servers that expressions mean, planned ones too, each once, by group id and number; faults mean none."""
-    found: set[Seat] = set()
-    for expression in expressions:
-        group = cluster.servers.get(expression)
-        seats = expand(cluster, expression) if group is None else [(expression, n) for n in range(1, group.final_count + 1)]
-        if not isinstance(seats, Fault):
-            found.update(seats)
-    return sorted(found, key=lambda seat: (cluster.servers[seat[0]].id, *seat))
 
 
 def models_of(network: Network) -> tuple[str, ...]:

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from cluster_model.checks.design import Design, models_of
+from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Network
 
-# One congested port of an idle chip may fill alpha / (1 + alpha) of the shared buffer before its peer is paused; SONiC's lossless
-# profiles have alpha = 2**-3 (dynamic_th -3, sonic-buildimage buffers_defaults).
+# One congested port of an idle chip may fill alpha / (1 + alpha) of the shared buffer before its peer is paused. 2**-3 is
+# dynamic_th -3 of SONiC's pg_profile_lookup.ini for many Broadcom switches; Spectrum's 1 (of half of the buffer) leaves more
+# room, and EOS and Cumulus do not say theirs.
 ALPHA = 1 / 8
 ONE_PORT_SHARE = ALPHA / (1 + ALPHA)
 
@@ -20,13 +21,22 @@ ONE_PORT_SHARE = ALPHA / (1 + ALPHA)
 Thresholds = tuple[int, int, int, int]
 
 
-def _thresholds(design: Design) -> Iterator[tuple[Network, Thresholds, str]]:
-    """Yield each lossless network with (speed, min kB, max kB, %) of each port speed it uses, and where they were said."""
+def _ports(design: Design) -> Iterator[tuple[Network, str, Thresholds, str]]:
+    """Yield (network, model, (speed, min kB, max kB, %), intent path) for each switch model and port speed that is lossless."""
+    rows = {row[0]: row for row in design.plan.lossless.ecn}
     for network in design.lossless:
-        for row in design.plan.lossless.ecn.get(network.nos, ()):
-            if row[0] in {network.host_speed_gbps, network.fabric_speed_gbps}:
-                said = row[0] in design.cluster.lossless.ecn
-                yield network, row, f"lossless.ecn.{row[0]}" if said else f"networks.{network.name}"
+        used = {(s.model, port.speed_gbps) for s in design.switches_of.get(network.name, []) for port in s.ports}
+        for model, speed_gbps in sorted(used, key=lambda pair: (pair[1], pair[0])):
+            if speed_gbps in rows:
+                yield network, model, rows[speed_gbps], _locate(design, network, speed_gbps)
+
+
+def _locate(design: Design, network: Network, speed_gbps: int) -> str:
+    """Return where the thresholds of a speed were said, or else the network, which is where its speeds were."""
+    profile = design.cluster.lossless
+    if speed_gbps in profile.ecn:
+        return f"lossless.ecn.{speed_gbps}"
+    return "lossless.marking" if "marking" in profile.model_fields_set else f"networks.{network.name}"
 
 
 class EcnOrder(Rule):
@@ -40,7 +50,7 @@ class EcnOrder(Rule):
         speed and a crawl.
 
     How to fix:
-        Lower `min_kb` or raise `max_kb`, or delete the entry to take the platform's values.
+        Lower `min_kb` or raise `max_kb`, or delete the entry to follow `lossless.marking`.
 
     Source:
         WRED: marking rises from 0 at the minimum to the given probability at the maximum.
@@ -50,51 +60,19 @@ class EcnOrder(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         seen: set[tuple[str, Thresholds]] = set()
-        for network, row, where in _thresholds(design):
+        for network, _, row, where in _ports(design):
             speed_gbps, min_kb, max_kb, _ = row
             if min_kb >= max_kb and (where, row) not in seen:
                 seen.add((where, row))
+                by_time = where == "lossless.marking"
                 yield self.finding(
                     where,
-                    f"ECN at {speed_gbps} Gb/s ({network.nos}) begins at {min_kb} kB and ends at {max_kb} kB",
+                    f"ECN of {network.name} at {speed_gbps} Gb/s begins at {min_kb} kB and ends at {max_kb} kB",
                     f"min_kb < {max_kb}",
                     f"{min_kb} kB",
-                    f"set min_kb below {max_kb}, or delete the entry to take the platform's values",
-                )
-
-
-class EcnMissing(Rule):
-    """Have ECN thresholds for every port speed of a lossless network.
-
-    What it checks:
-        For each lossless network, the NOS or the intent gives thresholds for the host speed and the fabric speed.
-
-    Why it matters:
-        Without marking, senders are slowed by pauses alone: congestion at one receiver spreads over the fabric.
-
-    How to fix:
-        Add an entry for that speed under `lossless.ecn`.
-
-    Source:
-        DCQCN takes its rate from marked packets; `ecn_kb` of templates/switch/NOS/platform.yml.
-    """
-
-    id, title = "ROC010", "port speed without ECN thresholds"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        for network in design.lossless:
-            platform = design.platform(network)
-            if platform and not platform.features.ecn:
-                continue  # NOS002
-            known = {row[0] for row in design.plan.lossless.ecn.get(network.nos, ())}
-            used = {network.host_speed_gbps} | ({network.fabric_speed_gbps} if network.tiers > 1 else set())
-            for speed_gbps in sorted(used - known - {0}):
-                yield self.finding(
-                    "lossless.ecn" if design.cluster.lossless.ecn else f"networks.{network.name}",
-                    f"{network.name} has ports of {speed_gbps} Gb/s, for which {network.nos} has no ECN thresholds",
-                    "an entry for each port speed",
-                    ", ".join(f"{speed} Gb/s" for speed in sorted(known)) or "none",
-                    f"add lossless.ecn.{speed_gbps} with min_kb and max_kb",
+                    "set min_us below max_us"
+                    if by_time
+                    else f"set min_kb below {max_kb}, or delete the entry to follow lossless.marking",
                 )
 
 
@@ -110,27 +88,28 @@ class EcnAbovePfc(Rule):
         innocent flows are held up behind them.
 
     How to fix:
-        Lower `max_kb` to the number shown, or delete the entry to take the platform's values.
+        Lower `max_kb` to the number shown, or delete the entry to follow `lossless.marking`.
 
     Source:
-        Dynamic thresholds: one queue gets alpha / (1 + alpha) of the buffer (Choudhury and Hahne, 1998); alpha is 1/8 in
-        SONiC's lossless profiles (dynamic_th -3). `asic.buffer_mb` of the model; not checked where that is not known.
+        Dynamic thresholds: one queue gets alpha / (1 + alpha) of the buffer (Choudhury and Hahne, 1998). Alpha is taken as
+        1/8, as SONiC has it for many Broadcom switches (dynamic_th -3); Spectrum has 1, which leaves more room.
+        `asic.buffer_mb` of the model; not checked where that is not known.
     """
 
     id, title = "ROC011", "ECN marks later than PFC pauses"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for network, (speed_gbps, _, max_kb, _), where in _thresholds(design):
-            for model, buffer_kb in _buffers(design, network, speed_gbps):
-                limit_kb = ceil(buffer_kb * ONE_PORT_SHARE)
-                if max_kb > limit_kb:
-                    yield self.finding(
-                        where,
-                        f"ECN of {network.name} at {speed_gbps} Gb/s ends at {max_kb} kB, where {model} already pauses",
-                        f"max_kb <= {limit_kb} (one ninth of {buffer_kb / 1048.576:g} MB)",
-                        f"{max_kb} kB",
-                        f"set lossless.ecn.{speed_gbps}.max_kb to {limit_kb} or lower",
-                    )
+        for network, model, (speed_gbps, _, max_kb, _), where in _ports(design):
+            buffer_kb = _buffer_kb(design, model)
+            limit_kb = ceil(buffer_kb * ONE_PORT_SHARE)
+            if buffer_kb and max_kb > limit_kb:
+                yield self.finding(
+                    where,
+                    f"ECN of {network.name} at {speed_gbps} Gb/s ends at {max_kb} kB, where {model} already pauses",
+                    f"max_kb <= {limit_kb} (one ninth of {buffer_kb / 1048.576:g} MB)",
+                    f"{max_kb} kB",
+                    f"set lossless.ecn.{speed_gbps}.max_kb to {limit_kb} or lower",
+                )
 
 
 class EcnLate(Rule):
@@ -153,24 +132,20 @@ class EcnLate(Rule):
     id, severity, title = "ROC012", "warning", "ECN begins above a port's share of the buffer"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for network, (speed_gbps, min_kb, _, _), where in _thresholds(design):
-            for model, buffer_kb in _buffers(design, network, speed_gbps):
-                switch = design.catalogue.switch(model)
-                share_kb = ceil(buffer_kb * speed_gbps / switch.asic.bandwidth_gbps) if switch else 0
-                if switch and min_kb > share_kb:
-                    yield self.finding(
-                        where,
-                        f"ECN of {network.name} at {speed_gbps} Gb/s begins at {min_kb} kB, above a port's share of {model}",
-                        f"min_kb <= {share_kb} ({buffer_kb / 1048.576:g} MB by bandwidth)",
-                        f"{min_kb} kB",
-                        f"set lossless.ecn.{speed_gbps}.min_kb to {share_kb} or lower",
-                    )
+        for network, model, (speed_gbps, min_kb, _, _), where in _ports(design):
+            switch, buffer_kb = design.catalogue.switch(model), _buffer_kb(design, model)
+            share_kb = ceil(buffer_kb * speed_gbps / switch.asic.bandwidth_gbps) if switch else 0
+            if buffer_kb and min_kb > share_kb:
+                yield self.finding(
+                    where,
+                    f"ECN of {network.name} at {speed_gbps} Gb/s begins at {min_kb} kB, above a port's share of {model}",
+                    f"min_kb <= {share_kb} ({buffer_kb / 1048.576:g} MB by bandwidth)",
+                    f"{min_kb} kB",
+                    f"set lossless.ecn.{speed_gbps}.min_kb to {share_kb} or lower",
+                )
 
 
-def _buffers(design: Design, network: Network, speed_gbps: int) -> Iterator[tuple[str, float]]:
-    """Yield model and shared buffer in kB of each switch model with ports of that speed, where its buffer is known."""
-    models = models_of(network) if speed_gbps == network.fabric_speed_gbps else (network.leaf_model,)
-    for model in models:
-        switch = design.catalogue.switch(model)
-        if switch and switch.asic.buffer_mb:
-            yield model, switch.asic.buffer_mb * 1048.576  # memories are sized in binary megabytes
+def _buffer_kb(design: Design, model: str) -> float:
+    """Return a model's shared buffer in kB; 0 where it is not known."""
+    switch = design.catalogue.switch(model)
+    return switch.asic.buffer_mb * 1048.576 if switch and switch.asic.buffer_mb else 0.0  # sized in binary megabytes

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
-from cluster_model.checks.wording import list_names, suggest
+from cluster_model.checks.wording import count_things, list_names, suggest
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.facts_csv import Kind
 from cluster_model.plan.model import Management, Plan
@@ -83,6 +84,55 @@ class UnknownDevice(Rule):
         finding = self.finding(f"facts.{kind}", summary, expected, actual, fix)
         file = design.facts.files.get(kind, "")
         return finding.located(file, line, 1) if file else finding
+
+
+_BLANK = re.compile(
+    r"(to be filled by o\.?e\.?m\.?|default string|system serial number|not specified|not applicable|none|unknown|n/?a|tbd"
+    r"|(.)\2*|0?123456789?0?)",
+    re.IGNORECASE,
+)
+
+
+_ONE: dict[Kind, str] = {"servers": "server", "switches": "switch", "pdus": "pdu"}
+
+
+class SerialBlank(Rule):
+    """Take serial numbers that the maker wrote.
+
+    What it checks:
+        Serial numbers of servers, switches and PDUs are not what a maker's firmware says where nobody filled them in: To be
+        filled by O.E.M., Default string, a single character over and over.
+
+    Why it matters:
+        Such a device cannot be told from others of its batch: it is found by no asset list, and `gpuyard verify` takes one for
+        the other.
+
+    How to fix:
+        Read the number from the label.
+
+    Source:
+        Defaults of AMI's and Insyde's firmware for SMBIOS type 1, Serial Number (DMTF DSP0134, section 7.2).
+    """
+
+    id, severity, title = "FCT102", "warning", "serial number that a maker left blank"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        tables: dict[Kind, dict[str, str | None]] = {
+            "servers": {name: row.serial for name, row in design.facts.servers.items()},
+            "switches": {name: row.serial for name, row in design.facts.switches.items()},
+            "pdus": {name: row.serial for name, row in design.facts.pdus.items()},
+        }
+        for kind, serials in tables.items():
+            blank = [name for name, serial in serials.items() if serial and _BLANK.fullmatch(serial.strip())]
+            if blank:
+                yield self.finding(
+                    f"facts.{kind}",
+                    f"{count_things(len(blank), _ONE[kind], kind)} "
+                    f"{'has' if len(blank) == 1 else 'have'} a serial number that a maker left blank",
+                    "the number on the label",
+                    f"{serials[blank[0]]} ({list_names(blank)})",
+                    f"read the labels, and correct the CSV of facts.{kind}",
+                )
 
 
 class FactsMissing(Rule):

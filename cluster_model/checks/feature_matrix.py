@@ -7,6 +7,7 @@ import sys
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.catalogue.types import Features, Platform
 from cluster_model.checks import RULES
+from cluster_model.intent.field_docs import read_field_docs
 
 
 def list_asking(feature: str) -> list[str]:
@@ -32,7 +33,7 @@ def render_page() -> str:
         asking = ", ".join(f"[{id_}](rules.md#{id_.lower()})" for id_ in list_asking(name)) or "nobody: for information"
         lines.append(f"| {name} | {cells} | {asking} |")
     lines += ["", "## What the features mean", "", "| feature | meaning |", "|---|---|"]
-    lines += [f"| {name} | {' '.join((field.description or '').split())} |" for name, field in Features.model_fields.items()]
+    lines += [f"| {name} | {' '.join(doc.split())} |" for name, doc in read_field_docs(Features).items()]
     lines += ["", "## Limits", "", f"| | {' | '.join(platforms)} |", f"|---|{'---|' * len(platforms)}"]
     for words, values in _list_limits(platforms).items():
         lines.append(f"| {words} | {' | '.join(values)} |")
@@ -59,9 +60,6 @@ def _list_limits(platforms: dict[str, Platform]) -> dict[str, list[str]]:
         ],
         "DNS servers": [str(each.resolvers or "-") for each in every],
         "NTP servers": [str(each.time_servers or "-") for each in every],
-        "default ECN at 400 Gb/s": [
-            "{} to {} kB, {} %".format(*each.ecn_kb[400]) if 400 in each.ecn_kb else "-" for each in every
-        ],
         "DSCP 26 is lossless by default": ["yes" if each.default_dscp_lossless else "-" for each in every],
     }
 

@@ -156,5 +156,5 @@ class NoOutOfBand(Rule):
                 f"{count_things(len(names), 'device')} without out-of-band access",
                 "a port on an out-of-band leaf",
                 list_names(names),
-                "give networks.oob a leaf with more ports, or set racks_per_leaf to 1",
+                "give networks.oob a leaf with more ports, or lower racks_per_leaf",
             )

@@ -8,14 +8,19 @@ from cluster_model.checks import RULES
 from cluster_model.checks.registry import Rule
 
 FAMILIES = {
+    "ACC": "Access to BMCs",
     "ADR": "Addresses",
     "ASN": "AS numbers",
+    "BND": "Bonds of servers",
+    "BRD": "The border",
     "CAB": "Cables",
     "CEP": "Ceph",
     "FCT": "Facts from vendors",
+    "GPU": "GPUs",
     "GRW": "Growth",
     "HWR": "Hardware",
     "K8S": "Kubernetes",
+    "LST": "Lists",
     "NET": "Networks",
     "NOS": "Network operating systems",
     "PLC": "Places in racks",
@@ -24,7 +29,11 @@ FAMILIES = {
     "PWR": "Power",
     "RED": "Redundancy",
     "ROC": "RoCE",
+    "SIT": "The site",
     "STO": "Storage",
+    "SUB": "Subnets of tenants",
+    "TEN": "Tenants",
+    "VRF": "VRFs",
 }
 
 

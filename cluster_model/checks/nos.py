@@ -17,7 +17,8 @@ class UnknownNos(Rule):
     """Run a network operating system that gpuyard knows, on a switch that it runs on.
 
     What it checks:
-        `nos` is a folder of templates/switch/, and the switch model is one that this NOS runs on.
+        `nos` of every network, and of its border leafs, is a folder of templates/switch/, and each switch model of the network is
+        one that this NOS runs on.
 
     Why it matters:
         The switch is delivered with the wrong software, or none; port names and features cannot be told.
@@ -26,7 +27,9 @@ class UnknownNos(Rule):
         Choose one of the names listed, another switch, or add a NOS as docs/add-a-switch-vendor.md says.
 
     Source:
-        templates/switch/NOS/platform.yml; `sonic` in the catalogue file of the switch.
+        templates/switch/NOS/platform.yml, which may list models under `runs_on`; `systems` and `sonic` in the catalogue file of
+        the switch, which `gpuyard catalogue MODEL` shows. A file without `systems` refuses SONiC alone, where it has no `sonic`
+        block.
     """
 
     id, title, stage = "NOS001", "network operating system not known, or not for this switch", "plan"

@@ -1,5 +1,5 @@
 # ruff: noqa: D102  (what `find` does stands in Rule)
-"""Rules about what a network operating system does beside forwarding: management, names, time. Part of the NOS family."""
+"""Rules about what a network operating system does beside forwarding: management, names, time, faults. Part of the NOS family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.names import natural_key
 
 
 def _find_systems(design: Design, lacks: Callable[[Platform], bool]) -> dict[str, tuple[Platform, list[str], str]]:
@@ -152,4 +153,50 @@ class ServiceLimits(Rule):
                     f"<= {limit} addresses ({platform.name})",
                     f"{len(named)} on {nos}",
                     f"put the {limit} that switches shall ask first, or delete {list_names(list(named[limit:]))}",
+                )
+
+
+class RouterMacsForgotten(Rule):
+    """Run a release that keeps router MACs on leafs whose routes change next hops.
+
+    What it checks:
+        Where three or more leafs and border leafs of the business network exchange routes, their releases keep router MACs while
+        next hops change. FRR does so from 8.5.3 and 9.0.1 on; Debian 12 has 8.4.4.
+
+    Why it matters:
+        When one of two border leafs, or of two leafs with the same subnet, goes or comes, the route stays and what follows it is
+        dropped until the route is learnt anew: tenants are cut off for as long as nobody runs `clear bgp`, although another way
+        is up.
+
+    How to fix:
+        Run a newer release there, and say so: `release` of networks.business, or of its border.
+
+    Source:
+        FRRouting/frr issue 12391, mended by pull request 12524; `mended` of templates/switch/NOS/platform.yml. The twin shows it.
+    """
+
+    id, severity, title = "NOS015", "warning", "router MACs that a change of next hops makes a leaf forget"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        network, intent = design.plan.network("business"), design.cluster.networks.business
+        if network is None or intent is None or not network.evpn or network.leafs + network.borders < 3:
+            return
+        edges = [switch for switch in design.switches_of.get(network.name, []) if switch.role in {"leaf", "border"}]
+        for role, key in (("leaf", ""), ("border", ".border")):
+            names = [switch.name for switch in edges if switch.role == role]
+            nos = next((switch.nos for switch in edges if switch.role == role), "")
+            platform: Platform | None = design.catalogue.platforms.get(nos)
+            since = platform.mended.get("router_macs") if platform is not None else None
+            if platform is None or since is None:
+                continue
+            own = intent.border.release if key and intent.border is not None else None
+            release = own or (intent.release if nos == network.nos else None) or platform.release
+            if natural_key(release) < natural_key(since):
+                yield self.finding(
+                    f"networks.business{key}",
+                    f"{platform.name} {release} on {list_names(names)} forgets router MACs when next hops change, and drops what "
+                    "tenants send",
+                    f"{platform.name} {since} or later",
+                    release,
+                    f"run {since} or later there, and set networks.business{key}.release to what runs",
                 )

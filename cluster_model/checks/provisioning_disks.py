@@ -122,7 +122,7 @@ class WipeEverything(Rule):
     """Name what may be wiped.
 
     What it checks:
-        Each of `disks.wipe` that is not `system` gives a model or a size.
+        Each of `disks.wipe` that is not `system` gives a model or a size that some disk does not have.
 
     Why it matters:
         Without either it means every disk of the machine, and consent to that is nobody's intention.
@@ -139,14 +139,22 @@ class WipeEverything(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for installation in _each(design):
             for index, wipe in enumerate(installation.wipe):
-                if wipe.match is not None and wipe.match.is_open:
+                if wipe.match is not None and _fits_all(wipe.match):
                     yield self.finding(
                         f"{installation.where}.disks.wipe.{index}.disks",
                         f"every disk of {installation.group} may be wiped: nothing says which",
-                        "model, min_gb or max_gb",
-                        "none",
+                        f"model, max_gb, or min_gb above {SMALLEST_GB}",
+                        f"min_gb: {wipe.match.min_gb}" if wipe.match.min_gb else "none",
                         "say which disks, or write disks: system",
                     )
+
+
+SMALLEST_GB = 10
+"""No disk of a server is smaller, in 10^9 bytes."""
+
+
+def _fits_all(match: DiskRule) -> bool:
+    return not match.model.strip("*?") and not match.max_gb and match.min_gb <= SMALLEST_GB
 
 
 class SystemDisksNotTold(Rule):

@@ -16,7 +16,6 @@ from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.membership import Seat
 from cluster_model.intent.tenants import Subnet, Tenant
-from cluster_model.plan.tenancy import FIRST_PLACE
 
 SMALLEST = 30  # longest prefix with room for a gateway and a host
 
@@ -102,9 +101,9 @@ class SubnetTooSmall(Rule):
                 )
 
 
-def _place(subnet: Subnet, seat: Seat) -> int:
-    """Return a server's static address as a number."""
-    return int(subnet.cidr.network_address) + subnet.first.get(seat[0], FIRST_PLACE) + seat[1] - 1
+def _place(subnet: Subnet, starts: dict[str, int], seat: Seat) -> int:
+    """Return a server's static address as a number; `starts` are the places of the groups' first servers."""
+    return int(subnet.cidr.network_address) + starts[seat[0]] + seat[1] - 1
 
 
 def _first_path(name: str, key: str, subnet: Subnet, group: str) -> str:
@@ -122,7 +121,7 @@ def _static(design: Design) -> Iterator[tuple[str, str, Subnet, dict[str, list[S
             yield name, key, subnet, groups
 
 
-def _find_first(subnet: Subnet, groups: dict[str, list[Seat]], group: str) -> str:
+def _find_first(subnet: Subnet, starts: dict[str, int], groups: dict[str, list[Seat]], group: str) -> str:
     """Return in words how to give a group of servers addresses that are free: the lowest `first`, or a wider prefix."""
     base = int(subnet.cidr.network_address)
     numbers = [seat[1] for seat in groups[group]]
@@ -130,7 +129,7 @@ def _find_first(subnet: Subnet, groups: dict[str, list[Seat]], group: str) -> st
     busy = [(find_gateway(subnet), find_gateway(subnet))]
     for other, seats in groups.items():
         if other != group:
-            places = [_place(subnet, seat) for seat in seats]
+            places = [_place(subnet, starts, seat) for seat in seats]
             busy.append((min(places), max(places)))
     if subnet.pool is not None:
         busy.append((int(subnet.pool.first), int(subnet.pool.last)))
@@ -164,15 +163,16 @@ class StaticOutside(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for name, key, subnet, groups in _static(design):
             _, high = find_bounds(subnet.cidr)
+            starts = design.places[name, key]
             for group, seats in groups.items():
-                out = [seat for seat in seats if _place(subnet, seat) > high]
+                out = [seat for seat in seats if _place(subnet, starts, seat) > high]
                 if out:
                     yield self.finding(
                         _first_path(name, key, subnet, group),
                         f"{count_things(len(out), 'server')} of {group} beyond the end of {name}'s {key}, {subnet.cidr}",
                         f"addresses up to {IPv4Address(high)}",
-                        f"{IPv4Address(_place(subnet, out[0]))} for {name_server(out[0])}",
-                        _find_first(subnet, groups, group),
+                        f"{IPv4Address(_place(subnet, starts, out[0]))} for {name_server(out[0])}",
+                        _find_first(subnet, starts, groups, group),
                     )
 
 
@@ -180,8 +180,8 @@ class StaticTwice(Rule):
     """Give every static address to one server.
 
     What it checks:
-        Static addresses of servers, the gateway and the pool of a subnet share nothing. Groups begin at place 16 unless `first`
-        says otherwise, so two groups in one subnet need it.
+        Static addresses of servers, the gateway and the pool of a subnet share nothing. Groups without `first` are
+        put beside those that have it, so two groups meet only where `first` puts both.
 
     Why it matters:
         Two hosts with one address take turns in the switches' tables: connections break at random. With the gateway's address
@@ -198,12 +198,13 @@ class StaticTwice(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for name, key, subnet, groups in _static(design):
+            starts = design.places[name, key]
             owners: dict[int, str] = {find_gateway(subnet): "the gateway"}
             pool = (int(subnet.pool.first), int(subnet.pool.last)) if subnet.pool is not None else (1, 0)
             for group, seats in groups.items():
                 met: dict[str, list[tuple[int, Seat]]] = defaultdict(list)
                 for seat in seats:
-                    address = _place(subnet, seat)
+                    address = _place(subnet, starts, seat)
                     other = "the pool" if pool[0] <= address <= pool[1] else owners.setdefault(address, group)
                     if other != group:
                         met[other].append((address, seat))
@@ -215,7 +216,7 @@ class StaticTwice(Rule):
                         f"{count_things(len(hits), 'server')} of {group} {shares} with {other} in {name}'s {key}",
                         "an address of its own for each",
                         f"{IPv4Address(address)} for {name_server(seat)}",
-                        _find_first(subnet, groups, group),
+                        _find_first(subnet, starts, groups, group),
                     )
 
 

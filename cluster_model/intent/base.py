@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
+
+from cluster_model.texts import UNPRINTABLE
+
+_NO_FILE = UNPRINTABLE + r"""/\\"'`$;<>|&*?{}\[\]:#!%,="""
+TEXT = f"^[^{UNPRINTABLE}]*$"
+NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+FILE_NAME = rf"^[^.\- {_NO_FILE}][^{_NO_FILE}]*(/[^.\- {_NO_FILE}][^{_NO_FILE}]*)*$"
+PORT_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,30}$"
+TIME_ZONE = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$"
 
 
 class Model(BaseModel):
-    """Strict, frozen, unknown keys refused; a field's docstring is its hover text in an editor."""
+    """Strict, frozen, unknown keys refused; a field's docstring is its hover text in an editor (field_docs.py)."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+    # Only the whole intent is validated, so the validators of its parts alone are not built.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 def _parse_network(value: Any) -> Any:
@@ -52,9 +63,44 @@ Address = Annotated[
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": "string", "format": "ipv4", "examples": ["10.255.0.53"]}),
 ]
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
+
+
+def _check_time_zone(value: str) -> str:
+    """Refuse what the tz database does not hold; on a machine without the database the form alone is checked."""
+    from zoneinfo import TZPATH, ZoneInfo
+
+    if value == "UTC" or not any(Path(folder).is_dir() for folder in TZPATH):
+        return value
+    try:
+        if value.partition("/")[0] not in _NOT_ZONES:
+            ZoneInfo(value)
+            return value
+    except (ValueError, OSError, LookupError):
+        pass
+    raise PydanticCustomError("time_zone", "a name of the tz database")
+
+
+def _refuse_boolean(value: Any) -> Any:
+    """Refuse true where 1 is a choice: Python holds the two for equal, and so does a literal."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("int_type", "a number")
+    return value
+
+
+_NOT_ZONES = {"posix", "right", "posixrules", "localtime", "Factory"}
+"""Names beside the zones in /usr/share/zoneinfo: other builds of them, and this machine's own."""
+Text = Annotated[str, Field(pattern=TEXT, max_length=400)]
+"""A sentence in one line; whatever it is written into quotes it."""
+Reason = Annotated[str, Field(pattern=TEXT, min_length=3, max_length=400)]
+Name = Annotated[str, Field(pattern=NAME, max_length=31)]
+SecretName = Annotated[str, Field(pattern=NAME)]
+FileName = Annotated[str, Field(pattern=FILE_NAME, max_length=200)]
+"""A file in the cluster's folder or below it."""
+PortName = Annotated[str, Field(pattern=PORT_NAME)]
+TimeZone = Annotated[str, Field(pattern=TIME_ZONE), AfterValidator(_check_time_zone)]
+Number = BeforeValidator(_refuse_boolean)
+"""Stands beside every literal that has numbers among its choices."""
 RowName = Annotated[str, Field(pattern=r"^[A-Z]{1,2}$")]
 RackName = Annotated[str, Field(pattern=r"^[A-Z]{1,2}[0-9]{2,3}$")]
 Hardware = Annotated[str, Field(pattern=r"^[a-z0-9.-]+/[a-z0-9.-]+$")]
 Id = Annotated[int, Field(ge=1, le=250)]
-Reason = Annotated[str, Field(min_length=3)]

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import Model, Name
+from cluster_model.intent.base import Model, Name, SecretName
 
-SecretName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+USER = r"^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,31}$"
+User = Annotated[str, Field(pattern=USER)]
 
 
 class BmcGroup(Model):
@@ -16,7 +17,7 @@ class BmcGroup(Model):
 
     protocol: Literal["auto", "redfish", "ipmi"] | None = None
     """`redfish`, `ipmi`, or `auto`: Redfish, and IPMI where nobody answers it."""
-    user: Annotated[str, Field(min_length=1, max_length=32)] | None = None
+    user: User | None = None
     """User name."""
     password: SecretName | None = None
     """Name of the secret that is the password."""
@@ -31,7 +32,7 @@ class Bmc(Model):
 
     protocol: Literal["auto", "redfish", "ipmi"] = "auto"
     """`redfish`, `ipmi`, or `auto`: Redfish, and IPMI where nobody answers it."""
-    user: Annotated[str, Field(min_length=1, max_length=32)] = "admin"
+    user: User = "admin"
     """User name."""
     password: SecretName = "bmc-password"
     """Name of the secret that is the password; `NAME/gpu-001` in the secrets is that of one machine, as on its label."""

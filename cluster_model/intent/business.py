@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import Hardware, Id, Model, Name, Prefix
+from cluster_model.intent.base import Hardware, Id, Model, Name, Number, Prefix, Text
 from cluster_model.intent.networks import Fabric, Nos
 
 Asn = Annotated[int, Field(ge=1, le=4_294_967_295)]
@@ -44,7 +44,7 @@ class BorderPeer(Model):
     """Number of the peer; its VRF follows from it. Never reuse one."""
     asn: Asn
     """The peer's AS number."""
-    description: str = ""
+    description: Text = ""
     """What lies behind it."""
     links: Annotated[list[BorderLink], Field(min_length=1)]
     """Its links, one per border leaf."""
@@ -65,6 +65,8 @@ class Border(Model):
     """Model of the border leafs; default: the network's leaf."""
     nos: Nos | None = None
     """Their network operating system; default: the network's."""
+    release: Release | None = None
+    """Its release; default: the network's where they run the same, or else the one that its platform file is written for."""
     racks: Name | None = None
     """Rack group that holds them; default: the leafs'."""
     peers: Annotated[dict[Name, BorderPeer], Field(min_length=1)]
@@ -78,7 +80,7 @@ class BusinessNetwork(Fabric):
     """EVPN-VXLAN with symmetric routing and anycast gateways."""
     unit: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Servers per leaf pair; default: as many as the leaf's ports allow."""
-    leafs_per_unit: Literal[1, 2] = 2
+    leafs_per_unit: Annotated[Literal[1, 2], Number] = 2
     """Leafs that a server's ports are dealt over: its LACP bond ends on both."""
     oversubscription: Annotated[float, Field(ge=0.25, le=100)] = 3.0
     """Host bandwidth over uplink bandwidth that a leaf may have."""

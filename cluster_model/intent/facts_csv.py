@@ -14,6 +14,9 @@ from typing import Literal
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.addresses import parse_guid, parse_mac
 from cluster_model.intent.policy import Facts
+from cluster_model.reading import TooLargeError, read_file
+from cluster_model.references import TEMPLATE
+from cluster_model.texts import UNPRINTABLE
 
 Kind = Literal["servers", "switches", "pdus"]
 
@@ -23,7 +26,12 @@ COLUMNS: dict[Kind, tuple[str, ...]] = {
     "pdus": ("name", "serial", "mac"),
 }
 """Columns by kind of device; servers also have one `mac.PORT` or `guid.PORT` per port. Only `name` is needed."""
-_DISK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
+_DISK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
+_SERIAL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _.:/+-]{0,62}[A-Za-z0-9])?")
+_UNPRINTABLE = re.compile(f"[{UNPRINTABLE}]")
+MOST_BYTES = 32_000_000
+MOST_LINES = 200_000
+"""Far beyond the largest cluster: 100,000 GPUs are 13,000 servers, with 300 bytes of facts each."""
 _COPY = "copy it from the label or the delivery list again, or leave the field empty"
 
 
@@ -87,6 +95,8 @@ class _Reader:
     findings: list[Diagnostic]
     owners: dict[str, str]
     """MAC, GUID or serial number to the place it was first seen at, over all files."""
+    is_table: bool = False
+    """Whether the header line names a column that we know; nothing is shown of a file that is something else."""
 
     def report(self, id_: str, cell: _Cell, summary: str, expected: str = "", *, fix: str = "") -> None:
         finding = Diagnostic(id_, "error", f"facts.{self.kind}", summary, expected, fix=fix)
@@ -96,14 +106,23 @@ class _Reader:
         """Yield name, columns with a value, and line of each good row."""
         rows = _split_rows(text)
         header = next(rows, None)
-        columns = self._read_header(header) if header else None
+        known = ",".join(COLUMNS[self.kind])
         if header is None:
             fix = "write these columns into the first line"
-            self.report("FCT007", _Cell("", 0, 0), "the file has no header line", ",".join(COLUMNS[self.kind]), fix=fix)
+            self.report("FCT007", _Cell("", 0, 0), "the file has no header line", known, fix=fix)
+            return
+        self.is_table = any(cell.text.lower() in COLUMNS[self.kind] for cell in header)
+        if not self.is_table:
+            fix = "name a file of facts, or write these columns into its first line"
+            self.report("FCT007", header[0], "the first line names no column of a fact file", known, fix=fix)
+            return
+        columns = self._read_header(header) if self._check_texts(header) else None
         if columns is None:
             return
         seen: dict[str, int] = {}
         for row in rows:
+            if not self._check_texts(row):
+                continue
             if len(row) != len(columns):
                 cell = row[len(columns)] if len(row) > len(columns) else row[0]
                 count = "1 field" if len(row) == 1 else f"{len(row)} fields"
@@ -122,6 +141,20 @@ class _Reader:
                 seen[name.text] = name.line
                 values = {column: self._read_value(column, cell, name.text) for column, cell in cells.items() if cell.text}
                 yield name.text, {column: value for column, value in values.items() if value is not None}, name.line
+
+    def _check_texts(self, row: list[_Cell]) -> bool:
+        """Return whether a line holds nothing but plain printable text."""
+        bad = [cell for cell in row if _UNPRINTABLE.search(cell.text) or TEMPLATE.search(cell.text)]
+        for cell in bad:
+            letter = _UNPRINTABLE.search(cell.text)
+            begun = TEMPLATE.search(cell.text)
+            if letter:
+                summary, fix = f"the character U+{ord(letter.group()):04X} stands in a field", "delete it"
+            else:
+                start = begun.group() if begun else ""
+                summary, fix = f"{start} begins a reference or a template, which a fact never holds", f"write it without {start}"
+            self.report("FCT008", cell, summary, "printable text", fix=fix)
+        return not bad
 
     def _read_header(self, row: list[_Cell]) -> list[str] | None:
         known = COLUMNS[self.kind]
@@ -155,6 +188,10 @@ class _Reader:
             return " ".join(disk for disk in cell.text.split() if self._check_disk(cell, disk, name))
         value: str | None = cell.text
         prefix = column.partition(".")[0]
+        if column == "serial" and not _SERIAL.fullmatch(cell.text):
+            value = None
+            expected = "letters, digits and spaces _ . : / + -, at most 64"
+            self.report("FCT004", cell, f'"{cell.text}" is not a serial number', expected, fix=_COPY)
         if prefix == "guid":
             value = parse_guid(cell.text)
             if value is None:
@@ -211,7 +248,9 @@ def read_facts(wanted: Facts, folder: Path, shown: str) -> tuple[FactTables, lis
         if name is None:
             continue
         try:
-            text = (folder / name).read_bytes().decode("utf-8-sig")
+            text = read_file(folder / name, MOST_BYTES, folder).decode("utf-8-sig")
+            if text.count("\n") > MOST_LINES:
+                raise TooLargeError(f"it has more than {MOST_LINES} lines")
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             summary = f"cannot read {name}: {reason}"
@@ -221,8 +260,10 @@ def read_facts(wanted: Facts, folder: Path, shown: str) -> tuple[FactTables, lis
             continue
         file = f"{shown}/{name}" if shown and not Path(name).is_absolute() else name
         tables.files[kind] = file
-        tables.lines[file] = tuple(text.splitlines())
-        for device, row, line in _Reader(kind, file, findings, owners).read_rows(text):
+        reader = _Reader(kind, file, findings, owners)
+        rows = list(reader.read_rows(text))
+        tables.lines[file] = tuple(text.splitlines()) if reader.is_table else ()
+        for device, row, line in rows:
             if kind == "servers":
                 tables.servers[device] = ServerFacts(
                     row.get("serial"),

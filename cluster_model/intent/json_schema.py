@@ -6,7 +6,12 @@ import re
 from functools import cache
 from typing import Any
 
+from cluster_model.intent.base import FILE_NAME, NAME, PORT_NAME, TEXT, TIME_ZONE, Model
+from cluster_model.intent.bmc import USER
 from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.field_docs import add_field_docs
+from cluster_model.intent.provisioning import DISK_MODEL, PUBLIC_KEY
+from cluster_model.intent.site import DOMAIN
 
 _UNITS = {
     "kw": "kW",
@@ -19,21 +24,27 @@ _UNITS = {
     "kb": "kB",
     "percent": "%",
 }
-_NAME = "a name of lower-case letters, digits and hyphens that begins with a letter, at most 31 characters"
+_NAME = "a name of lower-case letters and digits, joined by single hyphens, that begins with a letter"
 PATTERNS: dict[str, str] = {
-    r"^[a-z][a-z0-9-]{0,30}$": _NAME,
+    NAME: _NAME,
     r"^[a-z][a-z0-9-]*$": "a name of lower-case letters, digits and hyphens that begins with a letter",
+    TEXT: "a text in one line, of printable characters",
+    FILE_NAME: "the name of a file in the cluster's folder or below it, such as servers.csv",
+    PORT_NAME: "the name of a port as the catalogue has it, such as enp24s0np0",
+    TIME_ZONE: "a name of the tz database, such as Asia/Shanghai",
+    USER: "a user name of letters, digits and . _ @ -, at most 32 characters",
+    DISK_MODEL: "a disk's model in letters, digits, spaces and * ? . _ + / ( ) -, from 2 to 80 characters",
     r"^[A-Z]{1,2}$": "a row: one or two capital letters, such as A",
     r"^[A-Z]{1,2}[0-9]{2,3}$": "a rack: row and position, such as A01",
     r"^[a-z0-9.-]+/[a-z0-9.-]+$": "maker/model in lower case, such as nvidia/sn5600",
-    r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$": "a DNS domain in lower case, such as pod-a.example.net",
+    DOMAIN: "a DNS domain in lower case, such as pod-a.example.net",
     r"^[0-9]{1,2}\+[0-9]$": "an erasure code as k+m, such as 4+2",
     r"^1\.[0-9]{2}$": 'a minor version, such as "1.36"',
     r"^[0-9]{3}$": 'a driver branch, such as "580"',
     r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$": "a MAC address in lower case, such as 00:00:5e:00:01:01",
     r"^[0-9][0-9A-Za-z.-]*$": 'a release, such as "202605"',
     r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$": "a server group, a server, or a slice such as gpu-001..gpu-064",
-    r"^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}( [^\r\n]*)?$": "a public SSH key in one line, such as ssh-ed25519 AAAAC3N... name",
+    PUBLIC_KEY: "a public SSH key in one line, such as ssh-ed25519 AAAAC3N... name",
     r"^[A-Za-z0-9][A-Za-z0-9_.,:=/@+%*!-]*$": "a kernel argument without spaces or quotes, such as iommu=pt",
     r"^[a-z]+$": "a code name in lower case, such as noble",
     r"^[A-Za-z][A-Za-z0-9_-]{0,30}$": "a VRF name: letters, digits, hyphens and underscores, beginning with a letter",
@@ -46,6 +57,7 @@ _FORMATS = {"ipv4-network": "an IPv4 prefix such as 10.64.0.0/11", "ipv4": "an I
 def build_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of an intent, closed: a key that the model refuses, an editor refuses."""
     schema = Cluster.model_json_schema()
+    add_field_docs(schema, Model)
     for part in (schema, *schema["$defs"].values()):
         for prop in part.get("properties", {}).values():
             for choice in (prop, *prop.get("anyOf", ())):
@@ -126,11 +138,11 @@ def _describe(schema: dict[str, Any], unit: str) -> str:
             return "a mapping of names to values"
         required = schema.get("required", ())
         return f"a mapping with {', '.join(required)}" if required else f"a mapping with any of {', '.join(schema['properties'])}"
-    if "pattern" in schema:
-        return PATTERNS.get(schema["pattern"], f"a text that matches {schema['pattern']}")
     if "format" in schema:
         return _FORMATS.get(schema["format"], "a text")
-    return f"a text of at least {schema['minLength']} characters" if "minLength" in schema else "a text"
+    text = PATTERNS.get(schema["pattern"], f"a text that matches {schema['pattern']}") if "pattern" in schema else "a text"
+    bounds = [f"at {word} {schema[key]}" for word, key in (("least", "minLength"), ("most", "maxLength")) if key in schema]
+    return f"{text}, {' and '.join(bounds)} characters" if bounds else text
 
 
 def _describe_number(schema: dict[str, Any], word: str, unit: str) -> str:

@@ -16,11 +16,15 @@ from cluster_model.intent.facts_csv import FactTables, read_facts
 from cluster_model.intent.messages import explain_refusals
 from cluster_model.intent.provisioning_keys import list_key_files, read_keys
 from cluster_model.intent.references import check_references
+from cluster_model.intent.refusals import check_templates
 from cluster_model.intent.salvage import salvage, touches
 from cluster_model.intent.source import Source
-from cluster_model.intent.yaml_source import MAX_BYTES, read_yaml
+from cluster_model.intent.yaml_source import MAX_BYTES, explain_too_much, read_yaml
+from cluster_model.reading import TooLargeError, read_file
 
 FILE_NAME = "cluster.yml"
+INPUT_BYTES = 64_000_000
+"""The largest input that a digest is made of; none that is read may be as large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +58,16 @@ def load_cluster(path: Path) -> Loaded:
         The intent with its findings; never raises on what a user wrote.
 
     Errors:
-        YML001 to YML010, INT001 to INT029, FCT001 to FCT007, PRV001, PRV002.
+        YML001 to YML010, INT001 to INT031, FCT001 to FCT008, PRV001, PRV002.
     """
     file = path / FILE_NAME if path.is_dir() else path
     folder = file.parent
     try:
-        with file.open("rb") as opened:
-            raw = opened.read(MAX_BYTES + 1)
+        raw = read_file(file, MAX_BYTES, folder)
     except (OSError, ValueError) as error:
         return Loaded(None, Source(str(file)), findings=[_explain_unreadable(file, error)], folder=folder)
     data, source, findings = read_yaml(str(file), raw)
+    findings += [source.locate(finding) for finding in check_templates(data)]
     if data is None:
         return Loaded(None, source, findings=sorted(findings, key=attrgetter("sort_key")), folder=folder)
     facts = FactTables()
@@ -92,7 +96,7 @@ def compute_digest(file: Path, others: list[str]) -> str:
 
     It is SHA-256 over one line per input, each `NAME<tab>SHA-256 of its bytes`: first the version (`gpuyard VERSION`, nothing
     after the tab), then the intent as `cluster.yml`, then the others by name as the intent gives it, sorted. A file that is
-    missing has `-` for its hash.
+    missing, no regular file or larger than INPUT_BYTES has `-` for its hash.
 
     Args:
         file: the intent.
@@ -101,7 +105,7 @@ def compute_digest(file: Path, others: list[str]) -> str:
     total = hashlib.sha256(f"gpuyard {__version__}\t\n".encode())
     for name, path in [(FILE_NAME, file), *((name, file.parent / name) for name in sorted(others))]:
         try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest = hashlib.sha256(read_file(path, INPUT_BYTES)).hexdigest()
         except (OSError, ValueError):
             digest = "-"
         total.update(f"{name}\t{digest}\n".encode())
@@ -117,6 +121,8 @@ def list_inputs(cluster: Cluster | None, folder: Path) -> list[str]:
 
 
 def _explain_unreadable(file: Path, error: OSError | ValueError) -> Diagnostic:
+    if isinstance(error, TooLargeError):
+        return explain_too_much(str(file), f"the file has more than {MAX_BYTES} bytes", 1, 1)
     if isinstance(error, FileNotFoundError):
         summary = "there is no such file" if file.name != FILE_NAME else f"there is no {FILE_NAME} here"
         fix = "give the folder or file of a cluster; gpuyard new NAME writes one to start from"

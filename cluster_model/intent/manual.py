@@ -39,7 +39,8 @@ MANUALS: dict[str, Entry] = {
     ),
     "YML005": Entry(
         "no such file",
-        "The argument CLUSTER is a folder that holds cluster.yml, or the file itself. The exit code is 2.",
+        "The argument CLUSTER is a folder that holds cluster.yml, or the file itself: a regular file, and no link that leads out "
+        "of its folder. The exit code is 2.",
         "Check the path, and that you may read it.",
     ),
     "YML006": Entry(
@@ -220,9 +221,23 @@ MANUALS: dict[str, Entry] = {
         "Tenants are kept apart on Ethernet by VRFs over VXLAN, on InfiniBand by partition keys.",
         "Set isolation to vrf on RoCE, to pkeys on InfiniBand, or leave it out.",
     ),
+    "INT030": Entry(
+        "time zone that does not exist",
+        "Switches, hosts and the schedules of GPU power take the zone by its name in the tz database. A switch that does not "
+        "know the name refuses its configuration, or logs in another time than its neighbors.",
+        "Take the suggestion. `timedatectl list-timezones` lists the names; in doubt write UTC.",
+    ),
+    "INT031": Entry(
+        "reference or template in a text",
+        "`{{`, `{%` and `{#` begin references to secrets in rendered files, and expressions of Jinja in Ansible's variables. A "
+        "text that holds one would be replaced by what it names where the file is delivered, such as a password on a label. "
+        "Intents and fact files hold neither. Secrets are named by their bare names, in the keys that ask for one.",
+        "Write the text without the braces.",
+    ),
     "PRV001": Entry(
         "file of SSH keys that cannot be read",
-        "`key_files` lie beside the intent, in UTF-8, one public key per line. Without them nobody could log in.",
+        "`key_files` lie in the intent's folder or below it, in UTF-8, one public key per line; a link must not lead out of it. "
+        "Without them nobody could log in. What such a file says is never shown, since it may be something else.",
         "Check the name and the encoding, or write the key under `keys`.",
     ),
     "PRV002": Entry(
@@ -233,7 +248,8 @@ MANUALS: dict[str, Entry] = {
     ),
     "FCT001": Entry(
         "fact file that cannot be read",
-        "The CSV files under facts lie beside the intent, in UTF-8.",
+        "The CSV files under facts lie in the intent's folder or below it, in UTF-8, with at most 200,000 lines and 32 MB. A "
+        "link must not lead out of the folder: whoever validates an intent of somebody else would show them files of their own.",
         "Check the name and the encoding, or delete the key until the vendor's list is there.",
     ),
     "FCT002": Entry(
@@ -247,10 +263,11 @@ MANUALS: dict[str, Entry] = {
         "Keep one.",
     ),
     "FCT004": Entry(
-        "MAC address, GUID or disk of the wrong form",
+        "MAC address, GUID, serial number or disk of the wrong form",
         "MACs are read as aa:bb:cc:dd:ee:ff, aa-bb-…, aabb.ccdd.eeff or twelve digits, in either case; GUIDs as sixteen "
-        "digits with or without 0x and colons. Zero is none, and the address of one port has an even first byte. Disks are "
-        "named by serial number or WWN, in letters, digits, hyphens, dots, colons and underscores.",
+        "digits with or without 0x and colons. Zero is none, and the address of one port has an even first byte. Serial "
+        "numbers are letters and digits, with spaces and _ . : / + - between them; disks are named by serial number or WWN, in "
+        "letters, digits, hyphens, dots, colons and underscores.",
         "Copy it from the label or the delivery list again; spreadsheets turn digits into numbers.",
     ),
     "FCT005": Entry(
@@ -268,5 +285,11 @@ MANUALS: dict[str, Entry] = {
         "line that names no device",
         "Each line is found by the column `name`.",
         "Add the column, fill the field, or delete the line.",
+    ),
+    "FCT008": Entry(
+        "field that is not plain text",
+        "Facts go into configurations, drawings and inventories. Control characters and marks that turn the direction of writing "
+        "have no place there, and `{{`, `{%` and `{#` begin references and templates (INT031). The line is left out.",
+        "Delete the character shown; export the file again where it is damaged.",
     ),
 }

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.json_schema import describe_key, describe_schema, find_schema, list_keys
+from cluster_model.intent.refusals import suggest
 from cluster_model.intent.source import Source
 from cluster_model.intent.yaml_source import describe_value
 
@@ -122,10 +123,22 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
     if fault.type == "too_short":
         return Diagnostic("INT007", "error", where, f"{name} is empty", f"{expected}, at least one", fix="add an entry")
     raw = source.values[where].raw if where in source.values else ""
+    if (
+        fault.type == "literal_error"
+        and isinstance(fault.value, str)
+        and fault.value in expected.removeprefix("one of ").split(", ")
+    ):
+        fix = f"take the quotes away: {fault.value}"
+        return Diagnostic("INT005", "error", where, f'{name} cannot be the text "{fault.value}"', expected, fix=fix)
     if fault.type == "literal_error":
         near = get_close_matches(str(fault.value).lower(), expected.removeprefix("one of ").split(", "), 1, 0.6)
         fix = f"did you mean {near[0]}?" if near else "choose one of them"
         return Diagnostic("INT005", "error", where, f"{name} cannot be {_show(fault.value, raw)}", expected, fix=fix)
+    if fault.type == "time_zone":
+        from zoneinfo import available_timezones
+
+        fix = suggest(fault.value, sorted(available_timezones()), "take a name that timedatectl list-timezones gives")
+        return Diagnostic("INT030", "error", where, f"there is no time zone {fault.value}", expected, fix=fix)
     if fault.type in _RANGE:
         summary = f"{name} is out of range: {_show(fault.value, raw)}"
         return Diagnostic("INT004", "error", where, summary, expected, fix=_suggest_bound(fault))

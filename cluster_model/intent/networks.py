@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import Address, Hardware, Model, Name, Prefix
+from cluster_model.intent.base import Address, Hardware, Model, Name, Number, Prefix
 
 DEFAULT_NOS = "sonic"
 Nos = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
@@ -49,7 +49,7 @@ class Fabric(Model):
     """Every address of this network is cut from here, in fixed slices. Not used by InfiniBand."""
     underlay: Literal["unnumbered", "numbered"] = "unnumbered"
     """Links between switches: IPv6 link-local next hops (RFC 5549), or a /31 each."""
-    tiers: Literal["auto", 1, 2, 3] = "auto"
+    tiers: Annotated[Literal["auto", 1, 2, 3], Number] = "auto"
     """Switch tiers; `auto` takes the fewest that reach the planned size. 1 leaves the leafs unconnected (rail-only)."""
     speed_gbps: Annotated[int, Field(ge=1, le=1600)] | None = None
     """Speed of a host port; default: the slower of what NIC and leaf can do."""
@@ -64,7 +64,8 @@ class Fabric(Model):
     mtu_bytes: Annotated[int, Field(ge=1280, le=9600)] | None = None
     """MTU of its switch ports; default: the lossless profile's; out of band 1500, on InfiniBand 4096."""
     host_mtu_bytes: Annotated[int, Field(ge=1280, le=9600)] | None = None
-    """MTU of its host interfaces; default: the lossless profile's; out of band 1500, on InfiniBand 4092 (datagrams)."""
+    """MTU of its host interfaces; default: the lossless profile's; 1500 out of band and on the business network, since routers
+    beyond its border take no more; on InfiniBand 4092 (datagrams)."""
 
     @property
     def system(self) -> str:
@@ -72,16 +73,25 @@ class Fabric(Model):
         return self.nos or DEFAULT_NOS
 
 
-class ComputeNetwork(Fabric):
+class BalancedFabric(Fabric):
+    """A network whose load may be spread by more than a hash."""
+
+    load_balancing: Literal["ecmp", "dynamic", "adaptive"] = "ecmp"
+    """How traffic is spread over equal paths. `ecmp`: by a hash, each flow on one path. `dynamic`: a flow moves to a less loaded
+    path between two bursts. `adaptive`: each packet takes the least loaded path; packets overtake each other, and NICs must take
+    that."""
+
+
+class ComputeNetwork(BalancedFabric):
     """The network between GPUs."""
 
     technology: Literal["roce", "infiniband"]
     """RoCE over Ethernet, or InfiniBand."""
     design: Literal["rail-optimized", "leaf-spine"] = "rail-optimized"
     """Rail-optimised: NIC k of every server of a unit on the same leaf. Leaf-spine: a server's NICs on its unit's own leafs."""
-    planes: Literal[1, 2, 4] = 1
+    planes: Annotated[Literal[1, 2, 4], Number] = 1
     """Separate fabrics in parallel; a GPU's port is split over all of them."""
-    leafs_per_rail: Literal[1, 2] = 1
+    leafs_per_rail: Annotated[Literal[1, 2], Number] = 1
     """2 is dual-ToR: the two ports of a NIC go to two leafs of the same plane."""
     rails_per_leaf: Annotated[int, Field(ge=1, le=16)] = 1
     """Rails that share a leaf (rail-optimised)."""
@@ -102,7 +112,7 @@ class NvmeOf(Model):
     """Discovery port."""
 
 
-class StorageNetwork(Fabric):
+class StorageNetwork(BalancedFabric):
     """The network to storage. Hosts have one service address, reached over both their ports by ECMP."""
 
     technology: Literal["roce", "tcp"] = "tcp"
@@ -131,7 +141,7 @@ class OobVlans(Model):
 class Upstream(Model):
     """A link from the out-of-band network to the site's own router."""
 
-    switch: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")]
+    switch: Name
     """Out-of-band switch that it is plugged into, e.g. `oob-spine-01`."""
     prefix: Prefix
     """The link's subnet, a /30 or /31: the site's router has its first address, the switch the second."""
@@ -140,8 +150,8 @@ class Upstream(Model):
 class OobNetwork(Fabric):
     """The out-of-band network: BMCs, PDUs, switch management and provisioning ports."""
 
-    racks_per_leaf: Literal[1, 2] = 1
-    """Racks that share a leaf: each rack its own, or a pair."""
+    racks_per_leaf: Annotated[int, Field(ge=1, le=16)] = 1
+    """Neighbouring racks of a row that share a leaf, as many as its ports serve; it stands in the first of them."""
     uplinks: Annotated[int, Field(ge=1, le=8)] = 2
     """Uplinks per leaf, dealt over the aggregation switches."""
     oversubscription: Annotated[float, Field(ge=0.25, le=100)] = 10.0

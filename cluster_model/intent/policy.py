@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import Model, Name, Prefix
+from cluster_model.intent.base import FileName, Model, Name, Prefix
 
 Dscp = Annotated[int, Field(ge=0, le=63)]
 Priority = Annotated[int, Field(ge=0, le=7)]
@@ -22,6 +22,17 @@ class Ecn(Model):
     """Queue depth where marking reaches `probability_percent`, in kB (1000 bytes)."""
     probability_percent: Annotated[int, Field(ge=1, le=100)] = 100
     """Chance of marking at `max_kb`."""
+
+
+class Marking(Model):
+    """ECN marking at every port speed, as the time that a queue takes to drain: what is right at 100 Gb/s is right at 800."""
+
+    min_us: Annotated[float, Field(ge=0.1, le=1000)] = 12
+    """Queueing delay where marking begins, in microseconds; 12 are 150 kB at 100 Gb/s."""
+    max_us: Annotated[float, Field(ge=0.1, le=10_000)] = 120
+    """Queueing delay where marking reaches `probability_percent`, in microseconds; 120 are 1500 kB at 100 Gb/s."""
+    probability_percent: Annotated[int, Field(ge=1, le=100)] = 100
+    """Chance of marking at `max_us`."""
 
 
 class Watchdog(Model):
@@ -52,14 +63,16 @@ class Lossless(Model):
     """What ports classify by. Routed fabrics carry no 802.1p."""
     pfc_priorities: list[Priority] | None = None
     """Priorities with PFC; default: `priority` alone."""
+    marking: Marking = Marking()
+    """ECN marking at every port speed."""
     ecn: dict[Annotated[int, Field(ge=1, le=1600)], Ecn] = {}
-    """Thresholds by port speed in Gb/s; default: those of the platform for that speed."""
+    """Thresholds by port speed in Gb/s, where they shall not follow `marking`."""
     watchdog: Watchdog = Watchdog()
     """PFC storm watchdog."""
     mtu_bytes: Annotated[int, Field(ge=1280, le=9600)] = 9100
     """MTU of switch ports."""
     host_mtu_bytes: Annotated[int, Field(ge=1280, le=9600)] = 9000
-    """MTU of host interfaces; RoCE's own 4096 bytes fit."""
+    """MTU of host interfaces on compute and storage networks; RoCE's own 4096 bytes fit."""
 
 
 class CephPool(Model):
@@ -126,9 +139,9 @@ class Gpu(Model):
 class Facts(Model):
     """CSV files with what the vendor delivers, beside the intent. Columns: docs/facts-csv.md."""
 
-    servers: str | None = None
+    servers: FileName | None = None
     """name, serial, bmc_mac, system_disks, and mac.PORT or guid.PORT columns."""
-    switches: str | None = None
+    switches: FileName | None = None
     """name, serial, mgmt_mac, guid."""
-    pdus: str | None = None
+    pdus: FileName | None = None
     """name, serial, mac."""

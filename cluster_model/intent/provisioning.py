@@ -6,13 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import Model, Name, Reason
+from cluster_model.intent.base import FileName, Model, Name, Number, Reason, SecretName
+from cluster_model.texts import UNPRINTABLE
 
 Servers = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$")]
-Secret = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
-PublicKey = Annotated[str, Field(pattern=r"^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}( [^\r\n]*)?$")]
+PUBLIC_KEY = rf"^[a-z0-9@.-]+ [A-Za-z0-9+/]+={{0,2}}( [^{UNPRINTABLE}]*)?$"
+DISK_MODEL = r"^[A-Za-z0-9*?][A-Za-z0-9 *?._+/()-]{1,79}$"
+PublicKey = Annotated[str, Field(pattern=PUBLIC_KEY)]
 KernelArgument = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,:=/@+%*!-]*$")]
 Codename = Annotated[str, Field(pattern=r"^[a-z]+$")]
+DiskModel = Annotated[str, Field(pattern=DISK_MODEL)]
 Gigabytes = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
@@ -21,9 +24,9 @@ class Admin(Model):
 
     keys: list[PublicKey] = []
     """Public SSH keys, one line each."""
-    key_files: list[str] = []
-    """Files with public SSH keys, one per line, relative to the intent's folder."""
-    password: Secret | None = None
+    key_files: list[FileName] = []
+    """Files with public SSH keys, one per line, in the intent's folder or below it."""
+    password: SecretName | None = None
     """Name of the secret that holds the password's crypt(5) hash, for the console; default: none, keys alone open it."""
 
 
@@ -43,7 +46,7 @@ class Os(Model):
 class DiskMatch(Model):
     """Which disks are meant: those that fit all that is given."""
 
-    model: Annotated[str, Field(min_length=2, max_length=80)] | None = None
+    model: DiskModel | None = None
     """Model as the disk says it; `*` and `?` stand for any text and any letter."""
     min_gb: Gigabytes | None = None
     """Smallest capacity, in 10^9 bytes."""
@@ -57,7 +60,7 @@ class SystemDisks(DiskMatch):
     No other disk is written.
     """
 
-    count: Literal[1, 2] = 2
+    count: Annotated[Literal[1, 2], Number] = 2
     """Disks; two are mirrored. More or fewer that fit, and nothing is written."""
 
 

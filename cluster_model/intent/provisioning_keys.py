@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.cluster import Cluster
+from cluster_model.reading import read_file
+from cluster_model.references import TEMPLATE
+from cluster_model.texts import UNPRINTABLE
 
 TYPES = {
     "ssh-ed25519": 2,
@@ -23,6 +27,9 @@ TYPES = {
 
 Sources: sshd_config(5), PubkeyAcceptedAlgorithms; RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4; OpenSSH, PROTOCOL.u2f.
 """
+MOST_BYTES = 1_000_000
+_KIND = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]{1,60}")
+_COMMENT = re.compile(f"[{UNPRINTABLE}]")
 _EXPECTED = "a public key in one line, such as ssh-ed25519 AAAAC3N... name"
 _FIX = "give the content of a .pub file, whole"
 
@@ -74,8 +81,10 @@ def explain_key(line: str) -> str:
         return "this is a private key"
     kind, _, rest = line.partition(" ")
     if kind not in TYPES:
-        named = kind if len(kind) <= 40 else f"{kind[:40]}..."
+        named = kind if _KIND.fullmatch(kind) else "what the line begins with"  # of a file that is none, nothing is shown
         return f"{named} is no key type that OpenSSH takes"
+    if _COMMENT.search(line) or TEMPLATE.search(line):
+        return "the key's name holds more than one line of plain text"
     try:
         blob = base64.b64decode(rest.split(" ")[0], validate=True)
     except (binascii.Error, ValueError):
@@ -99,7 +108,7 @@ def _split_blob(blob: bytes) -> Iterator[bytes]:
 
 def _read_file(folder: Path, shown: str, name: str, where: str, findings: list[Diagnostic]) -> list[str]:
     try:
-        lines = (folder / name).read_bytes().decode("utf-8-sig").splitlines()
+        lines = read_file(folder / name, MOST_BYTES, folder).decode("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         summary = f"cannot read {name}: {reason}"

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.field_docs import read_field_docs
 from cluster_model.intent.json_schema import describe_schema, find_schema
 
 _HEAD = """# cluster.yml, key by key
@@ -33,6 +34,7 @@ def _describe(model: type[BaseModel], path: tuple[str, ...], parts: list[str]) -
     text = re.sub(r"\s+", " ", model.__doc__ or "").strip()
     rows = [f"\n## {title}\n", f"{text}\n", "| key | what | takes | default |", "|---|---|---|---|"]
     below: list[tuple[type[BaseModel], tuple[str, ...]]] = []
+    docs = read_field_docs(model)
     for name, field in model.model_fields.items():
         here = (*path, name)
         found = _nested(field.annotation)
@@ -45,7 +47,7 @@ def _describe(model: type[BaseModel], path: tuple[str, ...], parts: list[str]) -
                 takes = f"a name, or {takes}"
         else:
             takes = describe_schema(here) or "text"
-        rows.append(f"| `{name}` | {_cell(field.description or '')} | {_cell(takes)} | {_default(field)} |")
+        rows.append(f"| `{name}` | {_cell(docs.get(name, ''))} | {_cell(takes)} | {_default(field)} |")
     parts.append("\n".join(rows))
     for nested, inside in below:
         _describe(nested, inside, parts)

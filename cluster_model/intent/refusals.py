@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Protocol
+from typing import Any, Protocol
 
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.references import TEMPLATE
 
 
 class Numbered(Protocol):
@@ -59,3 +60,27 @@ def check_group(where: str, name: str, groups: Iterable[str]) -> Iterator[Diagno
     if name not in known:
         fix = suggest(name, known, "add it to servers, or name another")
         yield refuse("INT013", where, f"there is no server group {name}", f"one of {', '.join(known)}", fix)
+
+
+def check_templates(value: Any, where: str = "") -> Iterator[Diagnostic]:
+    """Yield INT031 for every text and key below `where` that holds a reference or a template."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            path = f"{where}.{key}" if where else str(key)
+            if isinstance(key, str) and TEMPLATE.search(key):
+                yield _refuse_template(f"{path}@key", key)
+            else:
+                yield from check_templates(inner, path)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from check_templates(inner, f"{where}.{index}")
+    elif isinstance(value, str) and TEMPLATE.search(value):
+        yield _refuse_template(where, value)
+
+
+def _refuse_template(where: str, text: str) -> Diagnostic:
+    match = TEMPLATE.search(text)
+    start = match.group() if match else ""
+    summary = f"{start} begins a reference or a template, which an intent never holds"
+    named = "name the secret in the key that asks for one, such as bmc.password"
+    return refuse("INT031", where, summary, "plain text", named if "gpuyard-secret" in text else f"write it without {start}")

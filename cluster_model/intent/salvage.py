@@ -7,25 +7,35 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from cluster_model.intent.base import FILE_NAME, NAME, PORT_NAME, TEXT, TIME_ZONE
+from cluster_model.intent.bmc import USER
 from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.json_schema import find_schema
+from cluster_model.intent.provisioning import DISK_MODEL, PUBLIC_KEY
+from cluster_model.intent.site import DOMAIN
 
 _ROUNDS = 6
 """A stand-in for a mapping needs its own required keys in the next round; no mapping lies deeper than this."""
 _STAND_INS = {
-    r"^[a-z][a-z0-9-]{0,30}$": "stand-in",
+    NAME: "stand-in",
     r"^[a-z][a-z0-9-]*$": "stand-in",
     r"^[A-Z]{1,2}$": "ZZ",
     r"^[A-Z]{1,2}[0-9]{2,3}$": "ZZ01",
     r"^[a-z0-9.-]+/[a-z0-9.-]+$": "stand/in",
-    r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$": "stand-in.invalid",
+    DOMAIN: "stand-in.invalid",
+    DISK_MODEL: "stand-in",
+    USER: "stand-in",
+    TEXT: "stand-in",
+    FILE_NAME: "stand-in",
+    PORT_NAME: "stand-in",
+    TIME_ZONE: "UTC",
     r"^[0-9]{1,2}\+[0-9]$": "2+1",
     r"^1\.[0-9]{2}$": "1.36",
     r"^[0-9]{3}$": "580",
     r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$": "02:00:00:00:00:01",
     r"^[0-9][0-9A-Za-z.-]*$": "0",
     r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$": "stand-in",
-    r"^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}( [^\r\n]*)?$": "ssh-ed25519 AAAA",
+    PUBLIC_KEY: "ssh-ed25519 AAAA",
     r"^[A-Za-z0-9][A-Za-z0-9_.,:=/@+%*!-]*$": "stand-in",
     r"^[a-z]+$": "standin",
     r"^[A-Za-z][A-Za-z0-9_-]{0,30}$": "stand-in",

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import Hardware, Id, Model, Name, RackName, Reason
+from cluster_model.intent.base import Hardware, Id, Model, Name, PortName, RackName, Reason
 
 Role = Literal["gpu", "storage", "control", "login", "gateway", "fabric-manager"]
 NetworkName = Literal["compute", "storage", "business", "oob"]
@@ -46,7 +46,7 @@ class ServerGroup(Model):
     """Servers per rack, racks filled one after the other; default: dealt over all racks of the group in turn."""
     place: list[Placement] = []
     """Servers that stand elsewhere, by hand, each with a reason."""
-    nics: dict[NetworkName, list[str]] = {}
+    nics: dict[NetworkName, list[PortName]] = {}
     """Port names of the model by network, as `compute: [PORT, PORT]`; default: as the catalogue says. An empty list leaves the
     network out."""
     manages: Literal["compute", "storage"] | None = None

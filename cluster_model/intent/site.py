@@ -6,15 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import Address, Id, Model, Name, RackName, Reason, RowName
+from cluster_model.intent.base import Address, Hardware, Id, Model, Name, Number, RackName, Reason, RowName, TimeZone
+
+DOMAIN = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
 
 class Site(Model):
     """Where the cluster stands, and the services that every device is told of."""
 
-    domain: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=190)]
+    domain: Annotated[str, Field(pattern=DOMAIN, max_length=190)]
     """DNS domain of every name in the cluster, e.g. `pod-a.example.net`."""
-    timezone: str = "UTC"
+    timezone: TimeZone = "UTC"
     """IANA time zone of switches and hosts."""
     dns: list[Address] = []
     """Resolvers, reachable from the out-of-band network."""
@@ -38,9 +40,9 @@ class Row(Model):
 class Geometry(Model):
     """Distances on the floor, from which cable lengths follow."""
 
-    rack_pitch_m: Annotated[float, Field(gt=0, le=3)] = 0.6
-    """Distance between the middles of neighbouring racks in a row."""
-    row_pitch_m: Annotated[float, Field(gt=0, le=20)] = 3.0
+    rack_pitch_m: Annotated[float, Field(ge=0.5, le=3)] = 0.6
+    """Distance between the middles of neighbouring racks in a row. A 19-inch rack is wider than 0.48 m (EIA/ECA-310-E)."""
+    row_pitch_m: Annotated[float, Field(ge=1, le=20)] = 3.0
     """Distance between the middles of neighbouring rows, aisle included."""
     tray_height_m: Annotated[float, Field(ge=0, le=5)] = 0.5
     """Height of the cable tray above the rack."""
@@ -61,9 +63,9 @@ class RackGroup(Model):
     """What one rack may draw and be cooled for, in kW."""
     feed_kw: Annotated[float, Field(gt=0, le=500)]
     """What ONE power feed of the rack can carry after derating, in kW."""
-    feeds: Literal[1, 2, 3] = 2
+    feeds: Annotated[Literal[1, 2, 3], Number] = 2
     """Power feeds per rack; a server's PSUs are dealt over them in turn."""
-    pdu: str | None = None
+    pdu: Hardware | None = None
     """PDU model from the catalogue, one per feed; without it PDUs are not planned."""
 
 

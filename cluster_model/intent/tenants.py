@@ -37,7 +37,8 @@ class Subnet(Model):
     addressing: Literal["static", "dhcp"] = "static"
     """Servers' addresses: static ones planned here, or from the pool by DHCP."""
     first: dict[Name, Annotated[int, Field(ge=1, le=16_777_214)]] = {}
-    """By server group: the place in the subnet of that group's server 1; server n follows n - 1 later. Default: 16."""
+    """By server group: the place in the subnet of that group's server 1; server n follows n - 1 later. Default: 16;
+    where servers of two groups would meet, the group with the higher id has the next places free for all of its planned size."""
     pool: Range | None = None
     """What the DHCP server hands out: to these servers, or to pods and guests on them."""
     dhcp_servers: list[Address] = []

@@ -22,9 +22,12 @@ MAX_VALUES = 200_000
 """Values once every alias is expanded: the bound that stops an alias bomb."""
 
 _NEW = "gpuyard new NAME writes one to start from"
+_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+"""Byte order marks, the longer first: that of UTF-32 begins with that of UTF-16."""
 _TAG = "tag:yaml.org,2002:"
 _KNOWN_TAGS = {_TAG + kind for kind in ("str", "int", "float", "bool", "null", "seq", "map", "timestamp", "merge", "value")}
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_EXPANDED = "aliases expand to more values than any intent has"
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
 
@@ -87,7 +90,9 @@ class _Builder:
 
     def _construct(self, node: yaml.Node) -> Any:
         try:
-            return self._constructor.construct_object(node)
+            value = self._constructor.construct_object(node)
+            # Python writes no integer of more than 4300 digits, and nothing in an intent needs more than 64 bits.
+            return node.value if isinstance(value, int) and value.bit_length() > 64 else value
         except (ValueError, KeyError, IndexError, OverflowError, yaml.constructor.ConstructorError):
             return node.value  # looks like a number or a date and is none: the model says what it wants instead
 
@@ -182,12 +187,10 @@ def read_yaml(file: str, raw: bytes) -> tuple[Any, Source, list[Diagnostic]]:
         YML001 to YML004 and YML006 to YML010.
     """
     source = Source(file, split_lines(raw.decode("utf-8-sig", "replace")))
-    refused = _refuse_text(source, raw)
-    if refused is None:
-        refused = _refuse_events("\n".join(source.lines), source)
+    text = "\n".join(source.lines)
+    refused = _refuse_text(source, raw) or _refuse_events(text, source)
     if refused is not None:
         return None, source, [refused]
-    text = "\n".join(source.lines)
     builder = _Builder(source)
     try:
         root: Any = yaml.compose(text, Loader=Loader)
@@ -196,13 +199,18 @@ def read_yaml(file: str, raw: bytes) -> tuple[Any, Source, list[Diagnostic]]:
         return None, source, [explain_yaml_error(error, source)]
     except _TooMuchError as error:
         mark = source.keys.get(str(error).partition(".")[0], Mark(1, 1))
-        what = "aliases expand to more values than any intent has" if "*" in text else "the file has more values than any intent"
-        return None, source, [_too_much(file, what, mark.line, mark.column)]
+        return None, source, [explain_too_much(file, _EXPANDED, mark.line, mark.column)]
     if not isinstance(data, dict) and not has_errors(builder.findings):
         summary, expected = f"the file holds {describe_value(data)}, not a mapping", "keys such as name:, site: and racks:"
         builder.findings.append(Diagnostic("YML003", "error", "", summary, expected, fix=_NEW))
     located = [source.locate(finding) for finding in builder.findings]
     return (data if isinstance(data, dict) else None), source, located
+
+
+def refuse_yaml(file: str, raw: bytes) -> Diagnostic | None:
+    """Return why a file is not worth parsing, such as its encoding, its depth, or more values than a person writes; else None."""
+    source = Source(file, split_lines(raw.decode("utf-8-sig", "replace")))
+    return _refuse_text(source, raw) or _refuse_events("\n".join(source.lines), source)
 
 
 def describe_value(value: Any) -> str:
@@ -224,10 +232,9 @@ def describe_value(value: Any) -> str:
 
 def _refuse_text(source: Source, raw: bytes) -> Diagnostic | None:
     """Return why these bytes are not worth parsing, or None."""
-    if len(raw) > MAX_BYTES:
-        return _too_much(source.file, f"the file has more than {MAX_BYTES} bytes", 1, 1)
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        found = Diagnostic("YML006", "error", "", "the file is UTF-16", "a UTF-8 file", fix="save the file as UTF-8")
+    form = next((form for mark, form in _MARKS.items() if raw.startswith(mark)), "")
+    if form:
+        found = Diagnostic("YML006", "error", "", f"the file is {form}", "a UTF-8 file", fix="save the file as UTF-8")
         return found.located(source.file, 0, 0)
     try:
         raw.decode("utf-8-sig")
@@ -251,11 +258,29 @@ def _refuse_text(source: Source, raw: bytes) -> Diagnostic | None:
 
 def _refuse_events(text: str, source: Source) -> Diagnostic | None:
     """Return why this text is not one sane document, or None; walks the parser's events, so depth costs nothing."""
-    depth = documents = 0
+    depth = documents = written = expanded = 0
     is_empty = True
+    sizes: dict[str | None, int] = {}  # values below each anchor, aliases expanded
+    opened: list[tuple[str | None, int]] = []
     try:
         for event in yaml.parse(text, Loader=Loader):
             mark: Any = event.start_mark
+            if isinstance(event, yaml.AliasEvent):
+                holds_itself = any(event.anchor == anchor for anchor, _ in opened)
+                expanded += MAX_VALUES if holds_itself else sizes.get(event.anchor, 0)
+            elif isinstance(event, yaml.NodeEvent):
+                written, expanded = written + 1, expanded + 1
+                if isinstance(event, yaml.CollectionStartEvent):
+                    opened.append((event.anchor, expanded - 1))
+                elif event.anchor:
+                    sizes[event.anchor] = 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                anchor, before = opened.pop()
+                if anchor:
+                    sizes[anchor] = expanded - before
+            if max(written, expanded) > MAX_VALUES:
+                summary = "the file has more values than any intent" if written > MAX_VALUES else _EXPANDED
+                return explain_too_much(source.file, summary, mark.line + 1, mark.column + 1)
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
@@ -265,7 +290,9 @@ def _refuse_events(text: str, source: Source) -> Diagnostic | None:
             elif isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MAX_DEPTH:
-                    return _too_much(source.file, f"more than {MAX_DEPTH} levels of nesting", mark.line + 1, mark.column + 1)
+                    return explain_too_much(
+                        source.file, f"more than {MAX_DEPTH} levels of nesting", mark.line + 1, mark.column + 1
+                    )
                 is_empty = False
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
@@ -278,7 +305,8 @@ def _refuse_events(text: str, source: Source) -> Diagnostic | None:
     return None
 
 
-def _too_much(file: str, summary: str, line: int, column: int) -> Diagnostic:
+def explain_too_much(file: str, summary: str, line: int, column: int) -> Diagnostic:
+    """Return YML009 at a place."""
     expected = f"at most {MAX_BYTES} bytes, {MAX_DEPTH} levels and {MAX_VALUES} values"
     return Diagnostic("YML009", "error", "", summary, expected, fix="write the values out plainly").located(file, line, column)
 

@@ -237,7 +237,7 @@ def _assemble(
         pdus=tuple(pdu.freeze() for pdu in pdus if pdu.built),
         cables=cables,
         networks=networks,
-        lossless=plan_lossless(ctx),
+        lossless=plan_lossless(ctx, networks, switches),
         power=tuple(powers[name] for name in order if name in powers),
         bom=_count(bench, pdus),
         gpu_driver=cluster.gpu.driver,

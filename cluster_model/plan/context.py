@@ -124,17 +124,31 @@ def resolve_switch(ctx: Context, ref: str, nos: str, technology: str, where: str
             fix="choose another switch, or another technology for the network",
         )
         return None
-    if nos == "sonic" and device.gpuyard.sonic is None:
-        ctx.report(
-            "NOS001",
-            where,
-            f"the catalogue does not know SONiC on {ref}",
-            expected="a model with a sonic block (hwsku, platform)",
-            actual="none",
-            fix="choose another nos or switch, or add the block in your own catalogue file",
-        )
+    if not _check_system(ctx, device.gpuyard, ref, nos, platform, where):
         return None
     return SwitchModel(ref, device, device.gpuyard, switch_cages(device), nos, platform)
+
+
+def _check_system(ctx: Context, block: SwitchBlock, ref: str, nos: str, platform: Platform, where: str) -> bool:
+    """Return whether a NOS runs on a switch, as far as the catalogue tells; without a list all but SONiC may. Errors: NOS001."""
+    listed = block.systems.nos if block.systems is not None else [] if nos == "sonic" else [nos]
+    known = sorted([*listed, *(["sonic"] if block.sonic is not None else ())])
+    if nos == "infiniband" or nos in known or ref in platform.runs_on:
+        return True
+    if nos == "sonic":
+        expected, way = "a model with a sonic block (hwsku, platform)", "add the block in your own catalogue file"
+    else:
+        expected, way = f"one of {', '.join(known)} (systems and sonic of {ref})", "add it to systems in your own catalogue file"
+    choice = f"set nos to {' or '.join(known)}" if known else "choose another nos"
+    ctx.report(
+        "NOS001",
+        where,
+        f"the catalogue does not know {platform.name} on {ref}",
+        expected=expected,
+        actual=nos,
+        fix=f"{choice}, choose another switch, or {way}",
+    )
+    return False
 
 
 def _resolve(ctx: Context, ref: str, where: str, kind: str) -> DeviceType | None:

@@ -280,7 +280,8 @@ def _manager_legs(ctx: Context, shape: FabricShape, managers: list[str]) -> list
                         f"port {port.name} of {group.model} and leaf {shape.leaf.ref} share no speed",
                         expected=f"{_speeds(shape.leaf)} Gb/s (the leaf's)",
                         actual=f"{port.speed_gbps} Gb/s",
-                        fix="choose another model for the fabric manager",
+                        fix=f"choose a fabric manager with ports of {_speeds(shape.leaf)} Gb/s; or leave the group out, and "
+                        "cable its servers by hand to ports that the leafs have for it alone",
                     )
                     return None
                 plane = place % shape.planes

@@ -330,6 +330,7 @@ class Network:
     homing_reason: str = ""  # which platform and release decided it, in words
     isolation: str = ""  # none | vrf | pkeys; compute only
     evpn: bool = False  # its switches speak EVPN
+    load_balancing: str = "ecmp"  # ecmp | dynamic | adaptive
 
     @property
     def cables(self) -> dict[str, int]:
@@ -345,7 +346,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Lossless:
-    """The lossless profile, resolved. `ecn` is (speed_gbps, min_kb, max_kb, probability_percent) by NOS."""
+    """The lossless profile, resolved. `ecn` is (speed_gbps, min_kb, max_kb, probability_percent) of each speed in use."""
 
     data_dscp: int
     cnp_dscp: int
@@ -354,7 +355,7 @@ class Lossless:
     pfc_priorities: tuple[int, ...]
     trust: str
     dscp_to_tc: tuple[int, ...]  # 64 entries
-    ecn: dict[str, tuple[tuple[int, int, int, int], ...]]
+    ecn: tuple[tuple[int, int, int, int], ...]
     watchdog: bool
     watchdog_detect_ms: int
     watchdog_restore_ms: int

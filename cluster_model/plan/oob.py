@@ -1,4 +1,4 @@
-"""The out-of-band network: a leaf per rack or rack pair, with a VLAN each for BMCs and PDUs, switches, and provisioning."""
+"""The out-of-band network: a leaf per rack or per few neighbours, with VLANs for BMCs and PDUs, switches, and provisioning."""
 
 from __future__ import annotations
 

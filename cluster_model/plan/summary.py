@@ -87,6 +87,7 @@ def summarise_network(
         homing_reason=shape.homing_reason,
         isolation=isolation,
         evpn=shape.name == "business" or isolation == "vrf",
+        load_balancing=getattr(intent, "load_balancing", "ecmp"),
     )
 
 

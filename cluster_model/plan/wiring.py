@@ -230,7 +230,8 @@ class Wirer:
         if self.shape.name in {"storage", "business"}:
             fix = "lower the network's unit, allow oversubscription, or choose a switch of a higher radix"
         elif self.shape.name == "oob":
-            fix = "set racks_per_leaf to 1, place fewer servers per rack, or choose a leaf with more ports of 1 Gb/s"
+            fewer = "lower racks_per_leaf, " if self.ctx.cluster.networks.oob.racks_per_leaf > 1 else ""
+            fix = f"{fewer}place fewer servers per rack, or choose a leaf with more ports of 1 Gb/s"
         self.ctx.report(
             "NET001",
             where,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 from cluster_model.plan.model import Plan
 from cluster_model.render.diagram_fabric import lay_out_fabrics
 from cluster_model.render.diagram_racks import lay_out_racks
 from cluster_model.render.diagram_style import environment
 from cluster_model.render.diagram_tenants import lay_out_tenants
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold, escaped or not (section 2.2)."""
 
 
 def render_diagrams(plan: Plan) -> Iterator[tuple[str, bytes]]:
@@ -21,14 +26,18 @@ def render_diagrams(plan: Plan) -> Iterator[tuple[str, bytes]]:
 
 def draw_racks(plan: Plan) -> str:
     """Return the rack elevations as SVG."""
-    return environment().get_template("diagram/racks.svg.j2").render(d=lay_out_racks(plan))
+    return _draw("diagram/racks.svg.j2", lay_out_racks(plan))
 
 
 def draw_fabrics(plan: Plan) -> str:
     """Return the fabrics as SVG, the compute network first."""
-    return environment().get_template("diagram/rails.svg.j2").render(d=lay_out_fabrics(plan))
+    return _draw("diagram/rails.svg.j2", lay_out_fabrics(plan))
 
 
 def draw_tenants(plan: Plan) -> str:
     """Return the tenants as SVG: who meets whom, and with which prefixes."""
-    return environment().get_template("diagram/tenants.svg.j2").render(d=lay_out_tenants(plan))
+    return _draw("diagram/tenants.svg.j2", lay_out_tenants(plan))
+
+
+def _draw(template: str, layout: Any) -> str:
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", environment().get_template(template).render(d=layout))

@@ -44,7 +44,8 @@ def describe_nccl(server: Server, plan: Plan, catalogue: Catalogue) -> Vars:
 
     `traffic_class` is the ToS byte of the lossless profile, 0 where nothing is lossless. `gid_index` is -1: NCCL takes the
     RoCE v2 entry by itself since 2.21, and a fixed index is another one as soon as an address is added. `cross_nic` is 0 where
-    rails never meet, and -1, NCCL's own choice, elsewhere.
+    rails never meet, and -1, NCCL's own choice, elsewhere. `adaptive_routing` is 1 on RoCE with adaptive routing,
+    where packets overtake each other, and -1, NCCL's own choice, elsewhere: on for InfiniBand, off for RoCE.
     Source: NVIDIA/nccl 2.30, environment variables.
     """
     compute = plan.network("compute")
@@ -56,6 +57,7 @@ def describe_nccl(server: Server, plan: Plan, catalogue: Catalogue) -> Vars:
         "traffic_class": plan.lossless.data_tos if compute.lossless else 0,
         "gid_index": -1,
         "cross_nic": 0 if compute.tiers == 1 and compute.design == "rail-optimized" else -1,
+        "adaptive_routing": 1 if compute.lossless and compute.load_balancing == "adaptive" else -1,
         "socket_ifname": list_socket_interfaces(server),
         "topology_file": block.gpus.nccl_topology if block and block.gpus else "",
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -23,18 +23,21 @@ def sum_files(files: Mapping[str, bytes]) -> dict[str, str]:
     return {path: hashlib.sha256(content).hexdigest() for path, content in files.items() if path != MANIFEST}
 
 
-def build_manifest(cluster: str, version: str, digest: str, files: Mapping[str, bytes]) -> bytes:
+def build_manifest(
+    cluster: str, version: str, digest: str, files: Mapping[str, bytes], references: Mapping[str, Sequence[str]]
+) -> bytes:
     """Return the manifest of a tree.
 
     `older` stays empty here: it names, with their digest, the families that a partial render left from another intent.
+    `references` has the files whose templates wrote references, and which: nothing else is filled in at delivery.
     """
     head = {"format": FORMAT, "cluster": cluster, "version": version, "digest": digest, "older": {}}
-    return format_manifest(head, sum_files(files))
+    return format_manifest(head, sum_files(files), references)
 
 
-def format_manifest(head: Mapping[str, Any], sums: Mapping[str, str]) -> bytes:
+def format_manifest(head: Mapping[str, Any], sums: Mapping[str, str], references: Mapping[str, Sequence[str]]) -> bytes:
     """Return manifest bytes: `head` with its files replaced by `sums`, one line per file."""
-    body = {**head, "files": dict(sorted(sums.items()))}
+    body = {**head, "files": dict(sorted(sums.items())), "references": dict(sorted(references.items()))}
     return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
@@ -46,7 +49,12 @@ def read_manifest(content: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         return None
-    parts = (found.get("digest"), str), (found.get("files"), dict), (found.get("older"), dict)
+    parts = (
+        (found.get("digest"), str),
+        (found.get("files"), dict),
+        (found.get("older"), dict),
+        (found.get("references", {}), dict),
+    )
     if not all(isinstance(value, kind) for value, kind in parts):
         return None
     inside = all(not path.startswith("/") and ".." not in path.split("/") for path in found["files"])

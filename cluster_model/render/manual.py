@@ -11,4 +11,10 @@ MANUALS: dict[str, Entry] = {
         "is all or nothing.",
         "Mend the template at the place shown; docs/add-a-switch-vendor.md lists what a template may use.",
     ),
+    "RND002": Entry(
+        "data that reads like a reference",
+        "Templates write {{gpuyard-secret:NAME}} where a secret is filled in at delivery. A serial number or a description that "
+        "reads so would be given the secret, so nothing is written. A device can report any text it likes.",
+        "Find the text in cluster.yml and its CSV files, and remove it.",
+    ),
 }

@@ -67,6 +67,7 @@ def _summarize_network(network: Network) -> dict[str, Any]:
         "pool": network.pool,
         "homing": network.homing,
         "isolation": network.isolation,
+        "load_balancing": network.load_balancing,
     }
 
 

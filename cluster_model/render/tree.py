@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Plan
+from cluster_model.references import ForgedReferenceError, settle
 from cluster_model.render.boot import render_boot
 from cluster_model.render.cabling import render_cabling
 from cluster_model.render.diagram import render_diagrams
@@ -20,6 +21,14 @@ from cluster_model.render.partitions import render_partitions
 from cluster_model.render.plan_json import render_plan_json
 from cluster_model.render.subnet import render_subnets
 from cluster_model.render.switch import has_templates, render_switches
+
+
+class DataError(Exception):
+    """A file cannot be rendered because of the data in it. `finding` says which."""
+
+    def __init__(self, finding: Diagnostic) -> None:
+        super().__init__(finding.summary)
+        self.finding = finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +120,39 @@ def render_tree(
 
     Returns:
         Content by relative path, sorted within a family. The same arguments give the same bytes.
+
+    Raises:
+        SwitchTemplateError: a switch template is broken (RND001).
+        DataError: data reads like a reference to a secret (RND002).
     """
     material = Material(plan, catalogue, tuple(findings), inputs or {})
     files: dict[str, bytes] = {}
+    references: dict[str, tuple[str, ...]] = {}
     for family, render in FAMILIES.items():
         if only is None or family in only:
             for path, content in render(material):
                 if path in files or family_of(path) != family:
                     raise ValueError(f"{family} must not render {path}")
-                files[path] = content
-    files[MANIFEST] = build_manifest(plan.name, plan.version, plan.digest, files)
+                try:
+                    files[path], names = settle(content)
+                except ForgedReferenceError as error:
+                    raise DataError(_find_forged(path, str(error))) from None
+                if names:
+                    references[path] = names
+    files[MANIFEST] = build_manifest(plan.name, plan.version, plan.digest, files, references)
     return files
+
+
+def _find_forged(path: str, text: str) -> Diagnostic:
+    return Diagnostic(
+        "RND002",
+        "error",
+        "",
+        f"{path} would hold a reference that no template wrote",
+        "data that does not read like {{gpuyard-…}}",
+        text,
+        "find it in cluster.yml and its CSV files, and remove it: a device may have reported it as its serial number or name",
+    )
 
 
 def list_unrendered(plan: Plan) -> dict[str, int]:

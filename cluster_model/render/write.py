@@ -13,6 +13,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -98,15 +99,23 @@ def _aside(target: Path) -> Path:
 
 @contextmanager
 def _lock(target: Path) -> Iterator[None]:
-    """Let one render at a time write a target; the kernel frees the lock of a killed one."""
+    """Let one render at a time write a target; the kernel frees the lock of a killed one.
+
+    Others may write to the folder too: a link in the lock's place is not followed, and a lock that somebody else holds is not
+    waited for, since its holder need not be a render.
+    """
     path = target.with_name(f".{target.name}.gpuyard-lock")
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = _open_lock(path)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            is_own = os.fstat(descriptor).st_uid == os.geteuid()
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX if is_own else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise WriteError(f"{path} is locked by user {os.fstat(descriptor).st_uid}; wait until they are done") from None
             # The last holder removes the file, so the one that was waited for may be gone by now: then it guards nothing.
             with suppress(FileNotFoundError):
-                if path.stat().st_ino == os.fstat(descriptor).st_ino:
+                if path.lstat().st_ino == os.fstat(descriptor).st_ino:
                     break
         except BaseException:
             os.close(descriptor)
@@ -118,6 +127,21 @@ def _lock(target: Path) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         os.close(descriptor)
+
+
+def _open_lock(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise WriteError(f"{path} is a link where a lock belongs, and none of ours; remove it") from None
+        if error.errno in {errno.EACCES, errno.EISDIR, errno.ENXIO} and os.path.lexists(path):
+            raise WriteError(f"{path} is no lock that you may use; remove it, or ask whose it is") from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise WriteError(f"{path} is no file where a lock belongs; remove it")
+    return descriptor
 
 
 def _recover(target: Path) -> None:
@@ -150,7 +174,8 @@ def _merge(target: Path, files: Mapping[str, bytes], families: Collection[str] |
     was = {family: old["older"].get(family, old["digest"]) for family in {family_of(path) for path in kept}}
     older = {family: digest for family, digest in sorted(was.items()) if digest != new["digest"]}
     merged = {**kept, **files}
-    return {**merged, MANIFEST: format_manifest({**new, "older": older}, sum_files(merged))}
+    references = {path: names for path, names in old.get("references", {}).items() if path in kept} | new["references"]
+    return {**merged, MANIFEST: format_manifest({**new, "older": older}, sum_files(merged), references)}
 
 
 def _kept_files(target: Path, old: dict[str, Any], families: Collection[str]) -> Iterator[tuple[str, bytes]]:

@@ -11,13 +11,15 @@ from cluster_model.catalogue.types import Switch as SwitchModel
 from cluster_model.plan.model import Lossless, Switch
 from cluster_model.render.switch.sonic_overlay import list_port_vrfs, tabulate_overlay
 from cluster_model.render.switch.sonic_ports import CageSlot, list_slots, plug_ports, tabulate_neighbours, tabulate_vlans
-from cluster_model.render.switch.sonic_qos import tabulate_buffers, tabulate_qos
+from cluster_model.render.switch.sonic_qos import tabulate_buffers, tabulate_cables, tabulate_qos
 from cluster_model.render.switch.sonic_system import tabulate_services, tabulate_system
 from cluster_model.render.switch.sonic_types import Config
 
 if TYPE_CHECKING:
     from cluster_model.render.switch.context import Scene
 
+UNCABLED_M = 5
+"""Length for ports without a cable: what the image's buffers_config.j2 takes by default."""
 _OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 
 
@@ -30,8 +32,8 @@ def build_config_db(scene: Scene, switch: Switch) -> Config:
     """Return a switch's tables by name; rows shared between switches are the same objects.
 
     Raises:
-        ValueError: the catalogue has no `sonic` block for the model, the lossless profile no ECN thresholds for a port speed, or
-            an Ethernet segment a number that SONiC cannot give it.
+        ValueError: the catalogue has no `sonic` block for the model, or no buffers for a lossless one; the lossless profile has
+            no ECN thresholds for a port speed; an Ethernet segment has a number that SONiC cannot give it.
     """
     support = _support(scene.catalogue.switch(switch.model), switch.model)
     network, platform = scene.network_of(switch), scene.catalogue.platforms[switch.nos]
@@ -49,8 +51,8 @@ def build_config_db(scene: Scene, switch: Switch) -> Config:
         config.setdefault(name, {}).update(rows)
     if lossless is not None:
         config.update(_lossless_tables(scene, switch, slots, lossless, support))
-        lengths = {slot.name: f"{scene.cable_lengths.get((switch.name, slot.name), 5)}m" for slot in slots}
-        config["CABLE_LENGTH"] = {"AZURE": lengths}  # the one name that the image's own tools look for
+        lengths = {slot.name: scene.cable_lengths.get((switch.name, slot.name), UNCABLED_M) for slot in slots}
+        config.update(tabulate_cables(lengths, support))
     return config
 
 
@@ -80,7 +82,7 @@ def _lossless_tables(
     found: Config | None = scene.shared.get(key)
     if found is None:
         names = tuple(slot.name for slot in slots)
-        found = tabulate_qos(used, lossless, switch.nos, support.asic)
-        found.update(tabulate_buffers(names, lossless, support.asic))
+        found = tabulate_qos(used, lossless, support.asic)
+        found.update(tabulate_buffers(names, lossless, support))
         scene.shared[key] = found
     return found

@@ -5,8 +5,9 @@ Every table is written by us. `config qos reload` would put the image's own AZUR
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from cluster_model.catalogue.types import SonicSupport
 from cluster_model.plan.model import Lossless
 from cluster_model.render.switch.sonic_types import Config, Row, Table
 
@@ -21,7 +22,7 @@ PFC_TO_PG_ASICS = ("mellanox", "barefoot")
 """ASICs whose SAI takes PFC_PRIORITY_TO_PRIORITY_GROUP_MAP (files/build_templates/qos_config.j2)."""
 
 
-def tabulate_qos(ports: Iterable[tuple[str, int]], lossless: Lossless, nos: str, asic: str) -> Config:
+def tabulate_qos(ports: Iterable[tuple[str, int]], lossless: Lossless, asic: str) -> Config:
     """Return the QoS tables for (name, speed_gbps) of the cabled ports.
 
     Raises:
@@ -50,7 +51,7 @@ def tabulate_qos(ports: Iterable[tuple[str, int]], lossless: Lossless, nos: str,
             "scheduler.default": {"type": "DWRR", "weight": str(max(1, (100 - LOSSLESS_WEIGHT) // max(1, len(shared))))},
             "scheduler.cnp": {"type": "STRICT"},
         },
-        "WRED_PROFILE": {_wred(speed): _mark(lossless, nos, speed) for speed in sorted({speed for _, speed in ports})},
+        "WRED_PROFILE": {_wred(speed): _mark(lossless, speed) for speed in sorted({speed for _, speed in ports})},
         "QUEUE": dict(_schedule(ports, lossless)),
     }
     if asic in PFC_TO_PG_ASICS:
@@ -67,8 +68,8 @@ def _wred(speed_gbps: int) -> str:
     return f"{MAP}_{speed_gbps}G"
 
 
-def _mark(lossless: Lossless, nos: str, speed_gbps: int) -> Row:
-    for speed, min_kb, max_kb, percent in lossless.ecn.get(nos, ()):
+def _mark(lossless: Lossless, speed_gbps: int) -> Row:
+    for speed, min_kb, max_kb, percent in lossless.ecn:
         if speed == speed_gbps:
             row = {"ecn": "ecn_all"}
             for colour in ("green", "yellow", "red"):
@@ -77,7 +78,7 @@ def _mark(lossless: Lossless, nos: str, speed_gbps: int) -> Row:
                 row[f"{colour}_max_threshold"] = str(max_kb * 1000)
                 row[f"{colour}_drop_probability"] = str(percent)
             return row
-    raise ValueError(f"the lossless profile has no ECN thresholds for {speed_gbps} Gb/s on {nos}")
+    raise ValueError(f"the lossless profile has no ECN thresholds for {speed_gbps} Gb/s")
 
 
 def _schedule(ports: tuple[tuple[str, int], ...], lossless: Lossless) -> Iterator[tuple[str, Row]]:
@@ -102,32 +103,48 @@ def _watch(ports: tuple[tuple[str, int], ...], lossless: Lossless) -> Table:
     return {"GLOBAL": {"POLL_INTERVAL": str(poll_ms)}, **{name: row for name, _ in ports}}
 
 
-def tabulate_buffers(names: Iterable[str], lossless: Lossless, asic: str) -> Config:
+def tabulate_buffers(names: Iterable[str], lossless: Lossless, support: SonicSupport) -> Config:
     """Return the buffer tables for all ports, cabled or not: the image takes back what idle ones reserve.
 
-    Spectrum's image computes pool sizes and headroom itself from speed, cable length and MTU (the dynamic model), so pools have
-    no size and a lossless group's profile is `NULL`. Elsewhere sizes belong to the SKU and are not ours to invent: nothing is
-    returned, and the image's own defaults stay.
+    Spectrum's image computes headroom and most pools itself from speed, cable length and MTU (the dynamic model): a lossless
+    group's profile is `NULL`. The one pool with a size is egress_lossless_pool. Ingress is where lossless packets are paused,
+    so on egress they may fill the whole buffer; without a size buffer_pool_mellanox.lua would give it half of what is left.
+
+    Elsewhere (the traditional model) sizes are the SKU's. Lossless groups are not written: buffermgrd makes them from
+    pg_profile_lookup.ini for every port with `pfc_enable`, a speed and a row in CABLE_LENGTH.
+
+    Raises:
+        ValueError: the catalogue has no buffers for the model; ROC013 says so before.
     """
-    if asic != "mellanox":
-        return {}
+    if support.buffers is None:
+        raise ValueError(f"{support.hwsku} has no `sonic.buffers:` in its catalogue file")
+    dynamic = has_dynamic_buffers(support)
     names = tuple(names)
     groups: Table = {}
     queues: Table = {}
     lossy: Row = {"profile": "ingress_lossy_profile"}
     computed: Row = {"profile": "NULL"}
     kept: Row = {"profile": "egress_lossless_profile"}
-    dropped: Row = {"profile": "q_lossy_profile"}
+    dropped: Row = {"profile": "q_lossy_profile" if dynamic else "egress_lossy_profile"}
     for name in names:
         groups[f"{name}|0"] = lossy
-        for priority in lossless.pfc_priorities:
+        for priority in lossless.pfc_priorities if dynamic else ():
             groups[f"{name}|{priority}"] = computed
         for span, no_drop in _spans(lossless):
             queues[f"{name}|{span}"] = kept if no_drop else dropped
+    own = {name: {field: str(value) for field, value in row.items()} for name, row in support.buffers.pools.items()}
+    config: Config = {"BUFFER_PG": groups, "BUFFER_QUEUE": queues}
+    if not dynamic:
+        config["BUFFER_POOL"] = dict(own)
+        config["BUFFER_PROFILE"] = {
+            name: {field: str(value) for field, value in row.items()} for name, row in support.buffers.profiles.items()
+        }
+        return config
+    pools = {f"{side}_{kind}_pool": {"type": side, "mode": "dynamic"} for side in SIDES for kind in KINDS}
     ingress: Row = {"profile_list": "ingress_lossless_profile,ingress_lossy_profile"}
     egress: Row = {"profile_list": "egress_lossless_profile,egress_lossy_profile"}
-    return {
-        "BUFFER_POOL": {f"{side}_{kind}_pool": {"type": side, "mode": "dynamic"} for side in SIDES for kind in KINDS},
+    return config | {
+        "BUFFER_POOL": {name: row | own.get(name, {}) for name, row in pools.items()},
         "BUFFER_PROFILE": {
             "ingress_lossless_profile": {"pool": "ingress_lossless_pool", "size": "0", "dynamic_th": "7"},
             "ingress_lossy_profile": {"pool": "ingress_lossy_pool", "size": "0", "dynamic_th": "3"},
@@ -135,13 +152,30 @@ def tabulate_buffers(names: Iterable[str], lossless: Lossless, asic: str) -> Con
             "egress_lossy_profile": {"pool": "egress_lossy_pool", "size": "9216", "dynamic_th": "7"},
             "q_lossy_profile": {"pool": "egress_lossy_pool", "size": "0", "dynamic_th": "3"},
         },
-        "BUFFER_PG": groups,
-        "BUFFER_QUEUE": queues,
         "BUFFER_PORT_INGRESS_PROFILE_LIST": dict.fromkeys(names, ingress),
         "BUFFER_PORT_EGRESS_PROFILE_LIST": dict.fromkeys(names, egress),
         "DEFAULT_LOSSLESS_BUFFER_PARAMETER": {"AZURE": {"default_dynamic_th": "0"}},
         "LOSSLESS_TRAFFIC_PATTERN": {"AZURE": {"mtu": "1024", "small_packet_percentage": "50"}},
     }
+
+
+def tabulate_cables(lengths: Mapping[str, int], support: SonicSupport) -> Config:
+    """Return CABLE_LENGTH from metres by port name; where headroom is looked up, each at the next length that the SKU knows.
+
+    buffermgrd compares the text as it is, and a length that pg_profile_lookup.ini lacks gets no lossless group at all.
+    """
+    known = sorted(support.buffers.cable_lengths_m) if support.buffers else []
+    rows: dict[str, str] = {}
+    for name, length_m in lengths.items():
+        longer = [each for each in known if each >= length_m]
+        rows[name] = f"{longer[0] if longer else known[-1] if known else length_m}m"
+    # AZURE: the one name that the image's own tools look for.
+    return {"CABLE_LENGTH": {"AZURE": rows}}
+
+
+def has_dynamic_buffers(support: SonicSupport) -> bool:
+    """Return whether the image computes headroom and pools itself (`buffer_model: dynamic`)."""
+    return support.asic == "mellanox"
 
 
 def _spans(lossless: Lossless) -> Iterator[tuple[str, bool]]:

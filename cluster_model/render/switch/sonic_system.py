@@ -7,6 +7,7 @@ from cluster_model.plan.model import Site, Switch
 from cluster_model.references import name_secret
 from cluster_model.render.switch.sonic_overlay import relays_dhcp
 from cluster_model.render.switch.sonic_ports import DEVICE_TYPES
+from cluster_model.render.switch.sonic_qos import has_dynamic_buffers
 from cluster_model.render.switch.sonic_types import Config, Table
 
 COUNTERS = ("BUFFER_POOL_WATERMARK", "PG_DROP", "PG_WATERMARK", "PORT", "PORT_BUFFER_DROP", "QUEUE", "QUEUE_WATERMARK", "RIF")
@@ -19,7 +20,7 @@ NTP_LIMIT = 10
 
 def tabulate_system(switch: Switch, site: Site, support: SonicSupport, lossless: bool) -> Config:
     """Return DEVICE_METADATA, loopback, management port and VRF, LLDP, FEATURE and counters."""
-    dynamic = lossless and support.asic == "mellanox"
+    dynamic = lossless and has_dynamic_buffers(support)
     metadata = {
         "hostname": switch.name,
         "hwsku": support.hwsku,

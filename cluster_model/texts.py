@@ -1,0 +1,27 @@
+"""What one line of text may hold, and how a text that holds more is shown to a person."""
+
+from __future__ import annotations
+
+import re
+
+UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff"
+"""Characters of no single line of text, as the inside of a regular expression's class: control characters, line and paragraph
+separators, marks that turn the direction of writing (Unicode, UAX #9), and what XML 1.0, section 2.2, leaves out."""
+_UNSHOWN = re.compile(f"[{UNPRINTABLE}\ud800-\udfff]")
+_LONGEST = 400
+
+
+def show_text(text: str) -> str:
+    r"""Return a text that a terminal shows in one line and as it is: other characters by their number, and cut where it is long.
+
+    >>> show_text("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}…"
+    return _UNSHOWN.sub(lambda match: match.group().encode("unicode_escape", "surrogatepass").decode(), text)
+
+
+def drop_surrogates(text: str) -> str:
+    """Return a text that UTF-8 can hold."""
+    return text.encode("utf-8", "replace").decode()
