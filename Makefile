@@ -8,7 +8,7 @@ LOCK := $(shell $(PYTHON) -c 'import sys; print("-c requirements.lock" if sys.ve
 PYTEST := $(BIN)/python -m pytest -q
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test test-slow lint bench docs lock clean system-packages
+.PHONY: help demo test test-slow lint hooks bench docs changelog lock clean system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -22,8 +22,12 @@ test: $(VENV)/.dev system-packages ## set up and pass the tests
 test-slow: $(VENV)/.dev system-packages ## what exceeds its share of `make test`; SLICE=n/m takes a part
 	@VENV=$(VENV) JOBS=$(JOBS) SLICE=$(SLICE) scripts/run-tests slow
 
-lint: $(VENV)/.dev ## ruff, mypy, import-linter, yamllint
+lint: $(VENV)/.dev ## ruff, mypy, import-linter, yamllint, codespell, changelog fragments; ansible-lint, which takes minutes
 	@VENV=$(VENV) scripts/lint
+	@$(PYTEST) tests/roles/test_ansible_lint.py
+
+hooks: $(VENV)/.dev ## lint what changed at every commit, by pre-commit with the tools of $(VENV); needs no network
+	@$(BIN)/pre-commit install
 
 bench: $(VENV)/.dev ## CPU and memory of plan and render, of reading BMCs, and as root of reading hosts and of playbooks, as ratios
 	@$(BIN)/python bench/plan.py
@@ -34,6 +38,9 @@ bench: $(VENV)/.dev ## CPU and memory of plan and render, of reading BMCs, and a
 
 docs: $(VENV)/.dev ## write again what is generated: schema, rules, README's figures, the roles' READMEs
 	@GPUYARD_UPDATE_DOCS=1 $(PYTEST) tests/docs tests/roles/test_role_shape.py
+
+changelog: $(VENV)/.dev ## show what the next release will tell, from changelog.d/
+	@$(BIN)/towncrier build --draft --version next
 
 lock: ## make requirements.lock from the newest versions that the ranges allow
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock

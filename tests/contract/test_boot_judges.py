@@ -201,7 +201,7 @@ def test_autoinstall_follows_the_installers_schema(name, path):
 
 
 SPOIL = {
-    "unknown key": lambda seed: seed.update(storag={}),
+    "unknown key": lambda seed: seed.update(storag={}),  # codespell:ignore
     "another version": lambda seed: seed.update(version=2),
     "version in quotes": lambda seed: seed.update(version="1"),
     "disk by device name": lambda seed: seed["storage"]["config"][0].update(path="/dev/sda"),
@@ -259,7 +259,7 @@ def test_cloud_init_sees_errors(tmp_path):
     for old, new in (
         ("ssh_pwauth: false", "ssh_pwauth: 7"),
         ("users:", "usrs: 1\nusers: {a: 1}\nhostname: [1]\nruncmd:"),
-        ("  name: ", "  nam: "),
+        ("  name: ", "  nam: "),  # codespell:ignore
     ):
         spoilt = text.replace(old, new, 1)
         assert spoilt != text

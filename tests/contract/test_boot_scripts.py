@@ -94,9 +94,9 @@ def test_every_ipxe_script_reads_well(name):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("goto failed", "goto fialed"),
+        ("goto failed", "goto fialed"),  # codespell:ignore
         ("initrd --name", "initrd --nam"),
-        ("kernel http", "kernal http"),
+        ("kernel http", "kernal http"),  # codespell:ignore
         ("|| goto failed\ninitrd", "||goto failed\ninitrd"),
         ("initrd=initrd.img", 'initrd="initrd.img"'),
         ("#!ipxe", "#!/bin/sh"),

@@ -12,7 +12,7 @@ import pytest
 from roles import ROLES, ROOT
 
 BIN = Path(sys.executable).parent
-BELONGS = ("FILES.json", "LICENSE", "MANIFEST.json", "README.md", "meta", "playbooks", "plugins", "roles")
+BELONGS = ("CHANGELOG.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "meta", "playbooks", "plugins", "roles")
 
 
 @pytest.fixture(scope="module")

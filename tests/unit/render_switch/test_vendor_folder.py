@@ -62,7 +62,7 @@ def test_the_page_lists_what_templates_can_use() -> None:
 @pytest.mark.parametrize(
     ("main", "line", "said"),
     [
-        ('{% call file("a") %}\n{{ switch.nam }}\n{% endcall %}\n', 2, "nam"),
+        ('{% call file("a") %}\n{{ switch.nam }}\n{% endcall %}\n', 2, "nam"),  # codespell:ignore
         ('{% call file("a") %}\n{% for %}\n', 2, "TemplateSyntaxError"),
         ("stray\n", 1, "outside of a file block"),
         ('{% call file("../a") %}{% endcall %}\n', 1, "no path below"),

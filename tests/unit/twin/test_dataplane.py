@@ -76,7 +76,7 @@ def test_what_interfaces_need_of_the_kernel(lines, need):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("iface swp1\n    adress 10.0.0.1/31\n", "tree/interfaces:2: the twin does not know the option adress"),
+        ("iface swp1\n    addr 10.0.0.1/31\n", "tree/interfaces:2: the twin does not know the option addr"),
         ("address 10.0.0.1/31\n", "tree/interfaces:1: neither `iface` nor an option of one: address 10.0.0.1/31"),
         ("iface swp1\n    mtu 9100\nsource other\n", "tree/interfaces:3: neither `iface` nor an option of one: source other"),
     ],
