@@ -14,10 +14,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from cluster_model.transport.bmc import BmcLogin, BmcTarget
-from cluster_model.transport.bmcs import Door
+from cluster_model.transport.bmc.controller import BmcLogin, BmcTarget
+from cluster_model.transport.bmc.planned import Door
 from cluster_model.transport.fleet import visit
-from cluster_model.verify.machines import visit_bmcs
+from cluster_model.verify.hosts.machines import visit_bmcs
 from tests.baremetal.bmc_double import run_doubles
 
 USER, PASSWORD = "admin", "correct horse"

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from cluster_model.diagnostic import Diagnostic, Severity
-from cluster_model.intent.yaml_source import refuse_yaml
+from cluster_model.intent.source.yaml_source import refuse_yaml
 from cluster_model.paths import PACKAGE
 from cluster_model.reading import read_file
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import RULES, Rule
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.cluster import Cluster
-from cluster_model.intent.facts_csv import FactTables
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.source.facts_csv import FactTables
 from cluster_model.plan.model import Plan
 
 __all__ = ["RULES", "Design", "Rule", "check_plan"]
 
-for _module in sorted(module.name for module in iter_modules(__path__)):
-    if _module not in {"manual", "feature_matrix"}:  # these write pages of docs/, and are run by name
-        import_module(f"{__name__}.{_module}")
+_PAGES = {f"{__name__}.manual", f"{__name__}.feature_matrix"}  # they write pages of docs/, and are run by name
+for _module in sorted({module.name for module in walk_packages(__path__, f"{__name__}.")} - _PAGES):
+    import_module(_module)
 RULES.update({id_: RULES.pop(id_) for id_ in sorted(RULES)})
 
 

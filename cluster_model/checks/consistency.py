@@ -29,7 +29,7 @@ class PlanConsistent(Rule):
         This is a fault of gpuyard: report it with your cluster.yml. Files rendered from this plan are not to be used.
 
     Source:
-        Invariants of cluster_model/plan/model.py.
+        Invariants of cluster_model/plan/model.
     """
 
     id, title, by_intent = "PLN001", "plan that contradicts itself", False

@@ -8,12 +8,12 @@ from functools import cached_property
 
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.catalogue.types import Platform
-from cluster_model.intent.cluster import Cluster
-from cluster_model.intent.facts_csv import FactTables
-from cluster_model.intent.membership import Seat
-from cluster_model.intent.networks import Fabric
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.model.networks import Fabric
+from cluster_model.intent.references.membership import Seat
+from cluster_model.intent.source.facts_csv import FactTables
 from cluster_model.plan.model import Network, Plan, Rack, RackPower, Server, ServerPort, Switch, SwitchPort
-from cluster_model.plan.places import list_seats, place_groups
+from cluster_model.plan.tenancy.places import list_seats, place_groups
 
 
 @dataclass(frozen=True)

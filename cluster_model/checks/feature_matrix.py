@@ -7,7 +7,7 @@ import sys
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.catalogue.types import Features, Platform
 from cluster_model.checks import RULES
-from cluster_model.intent.field_docs import read_field_docs
+from cluster_model.intent.model.field_docs import read_field_docs
 
 
 def list_asking(feature: str) -> list[str]:

@@ -18,8 +18,8 @@ from cluster_model.cli.findings import Format, format_json, print_findings
 
 if TYPE_CHECKING:
     from cluster_model.deploy.power import Outcome
-    from cluster_model.transport.bmcs import Door
-    from cluster_model.verify.machines import Visit
+    from cluster_model.transport.bmc.planned import Door
+    from cluster_model.verify.hosts.machines import Visit
 
 FAILED = 3
 """Exit code where a device failed; main.py has them all."""
@@ -65,7 +65,7 @@ def common_options(wrapped: Command) -> Command:
 )
 def discover(cluster: Path, scans: tuple[str, ...], parallel: int, timeout: float, form: Format) -> None:
     """Say which BMCs answer at their planned addresses, and in what language. Nothing is logged in to."""
-    from cluster_model.transport.bmc_probe import list_addresses, probe
+    from cluster_model.transport.bmc.probe import list_addresses, probe
     from cluster_model.transport.fleet import visit
 
     opened = open_cluster(cluster, form)
@@ -101,7 +101,7 @@ def discover(cluster: Path, scans: tuple[str, ...], parallel: int, timeout: floa
 @click.option("--replace", is_flag=True, help="With --write: replace what the list has otherwise, too.")
 def inventory(cluster: Path, write: bool, replace: bool, form: Format, **asking: Any) -> None:
     """Read serial numbers, MACs, firmware and health, and compare them with the plan."""
-    from cluster_model.verify.machines import compare_machines
+    from cluster_model.verify.hosts.machines import compare_machines
 
     opened, doors = _open(cluster, form, **asking)
     visits = _visit(doors, asking["parallel"], form, facts=True)
@@ -196,7 +196,7 @@ def open_doors(
     **_: Any,
 ) -> list[Door]:
     """Return the ways into the BMCs that are meant; exits where a word means nothing or a secret is missing."""
-    from cluster_model.transport.bmcs import choose_servers, list_doors
+    from cluster_model.transport.bmc.planned import choose_servers, list_doors
     from cluster_model.transport.secrets import open_secrets
 
     servers, unknown = choose_servers(opened.plan, limits)
@@ -217,14 +217,14 @@ def open_doors(
 
 
 def _visit(doors: Sequence[Door], parallel: int, form: Format, *, facts: bool) -> dict[str, Visit]:
-    from cluster_model.verify.machines import visit_bmcs
+    from cluster_model.verify.hosts.machines import visit_bmcs
 
     with show_progress(len(doors), "read", form) as tell:
         return visit_bmcs(doors, parallel, lambda _: tell(), facts=facts)
 
 
 def _tell_power(opened: Opened, visits: dict[str, Visit], action: str, form: Format) -> None:
-    from cluster_model.verify.machines import compare_machines
+    from cluster_model.verify.hosts.machines import compare_machines
 
     if form == "json":
         click.echo(json.dumps({"cluster": opened.plan.name, "machines": _list_machines(visits)}, indent=2))
@@ -262,7 +262,7 @@ def _list_machines(visits: dict[str, Visit]) -> list[dict[str, Any]]:
 def _fill(opened: Opened, visits: dict[str, Visit], *, write: bool, replace: bool, form: Format) -> None:
     """Say which cells of the list of servers the machines can fill, and write them when told to."""
     from cluster_model.paths import replace_file
-    from cluster_model.verify.delivered import fill_facts, list_facts
+    from cluster_model.verify.hosts.delivered import fill_facts, list_facts
 
     name = opened.cluster.facts.servers
     path = opened.loaded.folder / (name or "servers.csv")

@@ -16,8 +16,8 @@ from cluster_model.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
-    from cluster_model.intent.cluster import Cluster
     from cluster_model.intent.load import Loaded
+    from cluster_model.intent.model.cluster import Cluster
     from cluster_model.plan.model import Plan
 
 Command = TypeVar("Command", bound=Callable[..., Any])

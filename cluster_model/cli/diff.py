@@ -17,8 +17,8 @@ from cluster_model.cli.show import open_plan
 
 if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
-    from cluster_model.plan.compare import CableChange, Comparison, DeviceChange
-    from cluster_model.plan.compare_tenants import ValueChange
+    from cluster_model.plan.compare.plans import CableChange, Comparison, DeviceChange
+    from cluster_model.plan.compare.tenants import ValueChange
     from cluster_model.plan.model import Plan
 
 SHOWN = 12
@@ -37,7 +37,7 @@ def command(old: Path, new: Path, exit_code: bool, show_all: bool, form: Format,
 
     OLD and NEW are folders with cluster.yml, or the files. Cables are named by the end nearer the hosts.
     """
-    from cluster_model.plan.compare import compare_plans
+    from cluster_model.plan.compare.plans import compare_plans
 
     before, after = open_plan(old, form, strict=False), open_plan(new, form, strict)
     changes = compare_plans(before[0], after[0])

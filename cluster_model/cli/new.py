@@ -232,7 +232,7 @@ def _pair_spines(values: dict[str, Any], catalogue: Catalogue) -> dict[str, Any]
     """Return the intent with two compute spines where bandwidth alone asks for one: a start should survive losing any switch."""
     from pydantic import ValidationError
 
-    from cluster_model.intent.cluster import Cluster
+    from cluster_model.intent.model.cluster import Cluster
     from cluster_model.plan.build import build_plan
 
     try:

@@ -13,7 +13,7 @@ from cluster_model.cli.findings import Format, count_findings
 
 if TYPE_CHECKING:
     from cluster_model.plan.model import Network, Plan, RackPower
-    from cluster_model.plan.overlay import BorderPeer, Tenant
+    from cluster_model.plan.model.overlay import BorderPeer, Tenant
 
 MAX_TENANTS = 60
 """Tenants that are listed before the rest is counted."""
@@ -47,7 +47,7 @@ def command(cluster: Path, as_json: bool, form: Format, strict: bool) -> None:
 
 
 def _describe(plan: Plan) -> Iterator[str]:
-    from cluster_model.render.diagram_style import format_count
+    from cluster_model.render.drawings.style import format_count
 
     counted = {"GPU": plan.gpus, "server": len(plan.servers), "switch": len(plan.switches)}
     counted |= {"cable": len(plan.cables), "rack": len(plan.racks)}
@@ -77,7 +77,7 @@ def _describe(plan: Plan) -> Iterator[str]:
 
 
 def _row_of_network(network: Network) -> tuple[str, ...]:
-    from cluster_model.render.diagram_style import format_count
+    from cluster_model.render.drawings.style import format_count
 
     planes = f", {network.planes} planes" if network.planes > 1 else ""
     return (
@@ -95,7 +95,7 @@ def _row_of_network(network: Network) -> tuple[str, ...]:
 
 
 def _row_of_bandwidth(network: Network) -> tuple[str, ...]:
-    from cluster_model.render.diagram_style import format_rate
+    from cluster_model.render.drawings.style import format_rate
 
     rates = (
         network.host_bandwidth_gbps,
@@ -125,7 +125,7 @@ def _describe_separation(plan: Plan) -> Iterator[str]:
 
 def _describe_tenants(plan: Plan) -> Iterator[str]:
     """Yield a line per subnet; what is the tenant's stands in the first one, and whom it reaches runs on beside the others."""
-    from cluster_model.render.diagram_style import format_count
+    from cluster_model.render.drawings.style import format_count
     from cluster_model.render.tenants import count_servers
 
     members = count_servers(plan)
@@ -157,7 +157,7 @@ def _describe_border(plan: Plan) -> Iterator[str]:
 
 
 def _rows_of_peer(peer: BorderPeer, links: int) -> Iterator[tuple[str, ...]]:
-    from cluster_model.plan.wording import word_filters
+    from cluster_model.plan.tenancy.prefixes import word_filters
 
     head = (peer.name, str(peer.asn), f"{links:,}", f"{peer.max_routes:,} routes")
     users = _wrap(peer.tenants, 24) if len(peer.tenants) <= MAX_USERS else [f"{len(peer.tenants):,} tenants"]
@@ -189,7 +189,7 @@ def _wrap(words: Sequence[str], width: int = WRAP) -> list[str]:
 
 def _describe_provisioning(plan: Plan) -> Iterator[str]:
     """Yield how each group is installed, and who boots it; or what is missing for that."""
-    from cluster_model.render.diagram_style import format_count
+    from cluster_model.render.drawings.style import format_count
 
     provisioning = plan.provisioning
     rows = []
@@ -212,7 +212,7 @@ def _describe_provisioning(plan: Plan) -> Iterator[str]:
 
 def _describe_power(plan: Plan) -> Iterator[str]:
     """Yield racks by what they draw; racks that draw the same share a line."""
-    from cluster_model.render.diagram_style import format_count
+    from cluster_model.render.drawings.style import format_count
 
     kinds: dict[tuple[str, ...], list[RackPower]] = {}
     for entry in plan.power:

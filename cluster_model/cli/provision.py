@@ -184,7 +184,7 @@ def _install(
 
 def _choose(opened: Opened, limits: Sequence[str], index: Mapping[str, Any]) -> list[str]:
     """Return the names of what the boot server installs, of those that are meant."""
-    from cluster_model.transport.bmcs import choose_servers
+    from cluster_model.transport.bmc.planned import choose_servers
 
     servers, unknown = choose_servers(opened.plan, limits)
     if unknown:

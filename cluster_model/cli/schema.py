@@ -20,6 +20,6 @@ def command(markdown: bool) -> None:
 
         click.echo(write_reference(), nl=False)
         return
-    from cluster_model.intent.json_schema import build_schema
+    from cluster_model.intent.model.json_schema import build_schema
 
     click.echo(json.dumps(build_schema(), indent=2, ensure_ascii=False))

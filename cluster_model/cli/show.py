@@ -15,7 +15,7 @@ from cluster_model.cli.findings import Format
 if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
     from cluster_model.plan.model import CageMode, Pdu, Plan, Server, Switch
-    from cluster_model.plan.overlay import Overlay
+    from cluster_model.plan.model.overlay import Overlay
 
 Facts = dict[str, Any]
 

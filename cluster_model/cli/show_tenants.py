@@ -8,8 +8,8 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from cluster_model.plan.model import Plan, Switch
-from cluster_model.plan.overlay import BorderPeer, Overlay, ServerBond, Subnet, Tenant
-from cluster_model.plan.wording import word_filter, word_filters, word_import
+from cluster_model.plan.model.overlay import BorderPeer, Overlay, ServerBond, Subnet, Tenant
+from cluster_model.plan.tenancy.prefixes import word_filter, word_filters, word_import
 from cluster_model.render.tenants import list_members, list_memberships, word_reach
 
 Facts = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from cluster_model.intent.json_schema import describe_key, describe_schema, find_schema
+from cluster_model.intent.model.json_schema import describe_key, describe_schema, find_schema
 
 WIDTH = 118
 _NO_BREAK = "\N{NO-BREAK SPACE}"

@@ -17,9 +17,9 @@ from cluster_model.cli.common import ERRORS, cluster_argument, open_cluster
 from cluster_model.cli.findings import wants_colour
 
 if TYPE_CHECKING:
+    from cluster_model.twin.ethernet.scope import Scope
     from cluster_model.twin.report import Report, Row
     from cluster_model.twin.run import Options
-    from cluster_model.twin.scope import Scope
     from cluster_model.twin.tree import Tree
 
 MACHINE = 3
@@ -83,9 +83,9 @@ def test(
     Renders the cluster into a temporary tree, or takes the one that --tree names; CLUSTER may be a rendered tree itself.
     Exits with 1 where a trial failed, with 3 where this machine lacks what it needs.
     """
+    from cluster_model.twin.ethernet.scope import Sampling
     from cluster_model.twin.machine import count_room
     from cluster_model.twin.run import Listener, Options, Run
-    from cluster_model.twin.scope import Sampling
 
     options = Options(Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full), networks, faults, mistakes)
     with open_tree_of(cluster, folder) as tree:
@@ -230,10 +230,10 @@ def _ending_on_signals() -> Iterator[None]:
 @tree_options
 def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool, leafs: int, hosts: int, spines: int) -> None:
     """Boot a cluster's fabric and leave it up, to explore with `twin exec`, until `twin down`."""
+    from cluster_model.twin.ethernet.scope import Sampling
     from cluster_model.twin.keeper import find_state, start_keeper
     from cluster_model.twin.machine import count_room
     from cluster_model.twin.run import Listener, Options, Run
-    from cluster_model.twin.scope import Sampling
 
     if find_state(cluster) is not None:
         raise click.UsageError(f"the twin of {cluster} is up already; gpuyard twin down {cluster} ends it")
@@ -335,8 +335,8 @@ def export(
 ) -> None:
     """Write a containerlab topology and what its containers read into the folder TARGET, for those who have images."""
     from cluster_model.twin.containerlab import export_containerlab
+    from cluster_model.twin.ethernet.scope import Sampling, choose_scope
     from cluster_model.twin.machine import NEEDS, count_room
-    from cluster_model.twin.scope import Sampling, choose_scope
 
     with open_tree_of(cluster, folder) as tree:
         sampling = Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full)

@@ -18,10 +18,10 @@ from cluster_model.cli.verify_hosts import command as hosts
 if TYPE_CHECKING:
     from cluster_model.intent.load import Loaded
     from cluster_model.plan.model import Plan
-    from cluster_model.verify.collect import Scope
+    from cluster_model.verify.cabling.places import Job
     from cluster_model.verify.observed import Observed
-    from cluster_model.verify.places import Job
-    from cluster_model.verify.reader import Wish
+    from cluster_model.verify.read.collect import Scope
+    from cluster_model.verify.read.device import Wish
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 UNREACHED = 3
@@ -109,9 +109,9 @@ def cabling(
 
     Who is at the other end is told by LLDP, else by the MAC address in the forwarding table.
     """
-    from cluster_model.verify.cabling import compare_cabling
+    from cluster_model.verify.cabling.compare import compare_cabling
+    from cluster_model.verify.cabling.places import Places
     from cluster_model.verify.fabric import report_devices
-    from cluster_model.verify.places import Places
 
     desk = open_desk(cluster, networks, racks, form, Reach(**reach), fabric=False)
     cables = desk.scope.cables(desk.plan)
@@ -144,8 +144,8 @@ def fabric(
     cluster: Path, networks: tuple[str, ...], racks: tuple[str, ...], sheet: Path | None, form: Format, strict: bool, **reach: Any
 ) -> None:
     """Compare BGP sessions, AS numbers, MTU, ECMP width and PFC with the plan."""
+    from cluster_model.verify.cabling.places import Places
     from cluster_model.verify.fabric import compare_fabric, report_devices
-    from cluster_model.verify.places import Places
 
     desk = open_desk(cluster, networks, racks, form, Reach(**reach), fabric=True)
     report = compare_fabric(desk.plan, desk.observed, desk.scope.switches(desk.plan))
@@ -158,7 +158,7 @@ def open_desk(
     cluster: Path, networks: tuple[str, ...], racks: tuple[str, ...], form: Format, reach: Reach, *, fabric: bool
 ) -> Desk:
     """Return the plan, what to look at and what devices told; usage errors where a network or rack is not there."""
-    from cluster_model.verify.collect import Scope
+    from cluster_model.verify.read.collect import Scope
 
     inspection = inspect_cluster(cluster)
     plan = inspection.plan
@@ -199,7 +199,7 @@ def _read_gear(plan: Plan, scope: Scope, reach: Reach, *, fabric: bool) -> Obser
     except ImportError:
         raise click.UsageError("reading switches needs netmiko: pip install 'gpuyard[fleet]'") from None
     from cluster_model.transport.session import Login, read_password
-    from cluster_model.verify.collect import observe
+    from cluster_model.verify.read.collect import observe
 
     names, wishes = _choose_devices(plan, scope, fabric=fabric)
     if not reach.hosts:
@@ -227,7 +227,7 @@ def _read_gear(plan: Plan, scope: Scope, reach: Reach, *, fabric: bool) -> Obser
 def _choose_devices(plan: Plan, scope: Scope, *, fabric: bool) -> tuple[set[str], dict[str, Wish]]:
     """Return the devices to read and what to ask beyond ports."""
     from cluster_model.verify.fabric import sample_prefixes
-    from cluster_model.verify.reader import Wish
+    from cluster_model.verify.read.device import Wish
 
     if not fabric:
         reachable = {server.name for server in plan.servers} | {switch.name for switch in plan.switches}
@@ -249,7 +249,7 @@ def finish(
     desk: Desk, jobs: Iterable[Job], summary: str, counts: dict[str, Any], sheet: Path | None, form: Format, strict: bool
 ) -> None:
     """Print the jobs, write the sheet, and exit with what they come to."""
-    from cluster_model.verify.sheet import format_jobs, format_sheet
+    from cluster_model.verify.cabling.sheet import format_jobs, format_sheet
 
     located = [replace(job, finding=desk.loaded.source.locate(job.finding)) for job in jobs]
     if strict:

@@ -18,7 +18,7 @@ from cluster_model.transport.session import Login
 if TYPE_CHECKING:
     from cluster_model.diagnostic import Diagnostic
     from cluster_model.plan.model import Server
-    from cluster_model.verify.hosts import Told
+    from cluster_model.verify.hosts.compare import Told
 
 UNREACHED = 3
 """Exit code where a host was not reached; main.py has them all."""
@@ -56,7 +56,7 @@ def command(
 
     One login to each, by pyinfra, hundreds at once; each host gets a verdict.
     """
-    from cluster_model.verify.hosts import compare_hosts, dump_told
+    from cluster_model.verify.hosts.compare import compare_hosts, dump_told
 
     opened = open_cluster(cluster, form)
     servers = _choose(opened, limits)
@@ -83,7 +83,7 @@ def command(
 
 
 def _choose(opened: Opened, limits: tuple[str, ...]) -> Sequence[Server]:
-    from cluster_model.transport.bmcs import choose_servers
+    from cluster_model.transport.bmc.planned import choose_servers
 
     servers, unknown = choose_servers(opened.plan, limits)
     if unknown:
@@ -92,7 +92,7 @@ def _choose(opened: Opened, limits: tuple[str, ...]) -> Sequence[Server]:
 
 
 def _load(path: Path, opened: Opened, servers: Sequence[Server]) -> dict[str, Told]:
-    from cluster_model.verify.hosts import load_told
+    from cluster_model.verify.hosts.compare import load_told
 
     try:
         told = load_told(path.read_text("utf-8"))
@@ -112,8 +112,8 @@ def _sweep(opened: Opened, servers: Sequence[Server], login: Login, parallel: in
     from cluster_model.paths import TEMPLATES
     from cluster_model.transport.session import Target
     from cluster_model.transport.sweep import sweep
-    from cluster_model.verify.collect import find_address
-    from cluster_model.verify.hosts import read_reply
+    from cluster_model.verify.hosts.compare import read_reply
+    from cluster_model.verify.read.collect import find_address
 
     targets = [Target(server.name, find_address(opened.plan, server)) for server in servers]
     script = (TEMPLATES / "hosts/probe.py").read_text("utf-8")
@@ -123,7 +123,7 @@ def _sweep(opened: Opened, servers: Sequence[Server], login: Login, parallel: in
 
 
 def _report(opened: Opened, told: dict[str, Told], findings: dict[str, list[Diagnostic]], form: Format) -> None:
-    from cluster_model.verify.hosts import judge
+    from cluster_model.verify.hosts.compare import judge
 
     verdicts = {name: judge(found) for name, found in findings.items()}
     counts = Counter(verdicts.values())

@@ -17,8 +17,8 @@ from cluster_model.deploy.boot_files import LOADERS, BootFiles, Token
 from cluster_model.deploy.boot_fill import NotReadyError
 from cluster_model.deploy.boot_gate import Quota
 from cluster_model.deploy.journal import Journal, Node
-from cluster_model.intent.addresses import parse_mac
-from cluster_model.verify.machines import NO_SERIAL
+from cluster_model.intent.source.hardware_addresses import parse_mac
+from cluster_model.verify.hosts.machines import NO_SERIAL
 
 TOKEN_S = 2 * 3600
 """Seconds that a token is good for."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import sleep
 
-from cluster_model.transport.bmc import Action, Bmc, BmcError, BootDevice, Power, wait_power
-from cluster_model.transport.bmcs import Door, cut_waves
+from cluster_model.transport.bmc.controller import Action, Bmc, BmcError, BootDevice, Power, wait_power
+from cluster_model.transport.bmc.planned import Door, cut_waves
 from cluster_model.transport.fleet import visit
 
 PER_RACK = 4

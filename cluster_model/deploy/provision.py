@@ -21,8 +21,8 @@ from typing import Protocol
 
 from cluster_model.deploy.journal import Journal, Node, State
 from cluster_model.deploy.survey import NO_MAC, Consent, is_under_way
-from cluster_model.transport.bmc import Bmc, BmcError, Cause, wait_power
-from cluster_model.transport.bmcs import Door
+from cluster_model.transport.bmc.controller import Bmc, BmcError, Cause, wait_power
+from cluster_model.transport.bmc.planned import Door
 from cluster_model.transport.fleet import visit
 from cluster_model.transport.session import shorten
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from cluster_model.transport.bmc import BmcError, Power
+from cluster_model.transport.bmc.controller import BmcError, Power
 from cluster_model.transport.fleet import visit
 from cluster_model.transport.host import answers_ssh
 

@@ -11,15 +11,15 @@ from pydantic import ValidationError
 
 from cluster_model import __version__
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.cluster import Cluster
-from cluster_model.intent.facts_csv import FactTables, read_facts
-from cluster_model.intent.messages import explain_refusals
-from cluster_model.intent.provisioning_keys import list_key_files, read_keys
-from cluster_model.intent.references import check_references
-from cluster_model.intent.refusals import check_templates
-from cluster_model.intent.salvage import salvage, touches
-from cluster_model.intent.source import Source
-from cluster_model.intent.yaml_source import MAX_BYTES, explain_too_much, read_yaml
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.references.agreement import check_references
+from cluster_model.intent.references.refusals import check_templates
+from cluster_model.intent.services.provisioning_keys import list_key_files, read_keys
+from cluster_model.intent.source.facts_csv import FactTables, read_facts
+from cluster_model.intent.source.messages import explain_refusals
+from cluster_model.intent.source.places import Source
+from cluster_model.intent.source.salvage import salvage, touches
+from cluster_model.intent.source.yaml_source import MAX_BYTES, explain_too_much, read_yaml
 from cluster_model.reading import TooLargeError, read_file
 
 FILE_NAME = "cluster.yml"

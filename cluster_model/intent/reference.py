@@ -9,9 +9,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from cluster_model.intent.cluster import Cluster
-from cluster_model.intent.field_docs import read_field_docs
-from cluster_model.intent.json_schema import describe_schema, find_schema
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.model.field_docs import read_field_docs
+from cluster_model.intent.model.json_schema import describe_schema, find_schema
 
 _HEAD = """# cluster.yml, key by key
 

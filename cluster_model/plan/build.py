@@ -10,24 +10,24 @@ from typing import Any
 from cluster_model import __version__
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.model.cluster import Cluster
 from cluster_model.names import DeviceName, format_name, natural_key
-from cluster_model.plan.business import resolve_border
-from cluster_model.plan.business_wiring import BusinessWirer
 from cluster_model.plan.context import Context, resolve_server
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft
-from cluster_model.plan.fabric import FabricShape, resolve_fabric, resolve_models, shape_fabric
-from cluster_model.plan.hosts import HostWirer
-from cluster_model.plan.legs import check_nics, role_of
-from cluster_model.plan.lossless import plan_lossless
-from cluster_model.plan.media import Cabler
+from cluster_model.plan.fabric.business import resolve_border
+from cluster_model.plan.fabric.business_wiring import BusinessWirer
+from cluster_model.plan.fabric.hosts import HostWirer
+from cluster_model.plan.fabric.legs import check_nics, role_of
+from cluster_model.plan.fabric.lossless import plan_lossless
+from cluster_model.plan.fabric.media import Cabler
+from cluster_model.plan.fabric.oob import Blocks, OobWirer, plan_blocks, shape_oob
+from cluster_model.plan.fabric.shape import FabricShape, resolve_fabric, resolve_models, shape_fabric
+from cluster_model.plan.floor.placement import Floor, place_servers, plan_racks
+from cluster_model.plan.floor.power import Load, plan_power
 from cluster_model.plan.model import BomLine, Network, NvmeTarget, Plan, RackPower, Server, Site
-from cluster_model.plan.oob import Blocks, OobWirer, plan_blocks, shape_oob
-from cluster_model.plan.placement import Floor, place_servers, plan_racks
-from cluster_model.plan.power import Load, plan_power
-from cluster_model.plan.provisioning import plan_provisioning
+from cluster_model.plan.services.provisioning import plan_provisioning
 from cluster_model.plan.summary import summarise_network
-from cluster_model.plan.tenancy import Tenancy, plan_tenancy
+from cluster_model.plan.tenancy.needs import Tenancy, plan_tenancy
 
 
 def build_plan(

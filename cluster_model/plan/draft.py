@@ -20,7 +20,7 @@ from cluster_model.plan.model import (
     Upstream,
     Vlan,
 )
-from cluster_model.plan.overlay import ExternalPort, Overlay, ServerBond
+from cluster_model.plan.model.overlay import ExternalPort, Overlay, ServerBond
 
 
 @dataclass(slots=True)

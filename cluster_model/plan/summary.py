@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
 
-from cluster_model.intent.cluster import Cluster
-from cluster_model.intent.networks import ComputeNetwork
-from cluster_model.plan.fabric import FabricShape
-from cluster_model.plan.hosts import SERVICE_PARTS
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.model.networks import ComputeNetwork
+from cluster_model.plan.fabric.hosts import SERVICE_PARTS
+from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.model import Cable, Network, Server, Switch
 
 

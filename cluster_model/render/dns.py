@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 
 from cluster_model.plan.model import Management, Plan
-from cluster_model.plan.provisioning import find_boot_port
-from cluster_model.render.boot_shared import boot_environment
+from cluster_model.plan.services.provisioning import find_boot_port
+from cluster_model.render.boot.shared import boot_environment
 
 Record = tuple[str, str]
 """A host name without the domain, and its address without length."""

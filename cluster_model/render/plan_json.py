@@ -11,7 +11,7 @@ import orjson
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Network, Plan
-from cluster_model.plan.overlay import Tenant
+from cluster_model.plan.model.overlay import Tenant
 from cluster_model.render.tenants import count_servers
 
 FORMAT = "gpuyard-plan-1"

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from cluster_model.plan.model import Plan, Server
-from cluster_model.plan.overlay import ServerVlan, Subnet, Tenant
+from cluster_model.plan.model.overlay import ServerVlan, Subnet, Tenant
 
 Vars = dict[str, Any]
 

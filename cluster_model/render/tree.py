@@ -10,16 +10,16 @@ from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Plan
 from cluster_model.references import ForgedReferenceError, settle
-from cluster_model.render.boot import render_boot
+from cluster_model.render.boot.files import render_boot
 from cluster_model.render.cabling import render_cabling
-from cluster_model.render.diagram import render_diagrams
 from cluster_model.render.dns import render_dns
-from cluster_model.render.inventory import render_inventory
+from cluster_model.render.drawings.diagrams import render_diagrams
+from cluster_model.render.infiniband.partitions import render_partitions
+from cluster_model.render.infiniband.subnet import render_subnets
+from cluster_model.render.inventory.document import render_inventory
 from cluster_model.render.manifest import MANIFEST, build_manifest, family_of
-from cluster_model.render.page import render_page
-from cluster_model.render.partitions import render_partitions
+from cluster_model.render.page.index import render_page
 from cluster_model.render.plan_json import render_plan_json
-from cluster_model.render.subnet import render_subnets
 from cluster_model.render.switch import has_templates, render_switches
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from cluster_model.twin.fabric import NO_NEXTHOP_OBJECTS
-from cluster_model.twin.lines import list_host_lines, list_site_lines, list_switch_lines
-from cluster_model.twin.scope import SITE, Scope
+from cluster_model.twin.ethernet.fabric import NO_NEXTHOP_OBJECTS
+from cluster_model.twin.ethernet.lines import list_host_lines, list_site_lines, list_switch_lines
+from cluster_model.twin.ethernet.scope import SITE, Scope
 from cluster_model.twin.tree import Tree, fill_secrets, name_device
 
 FRR_IMAGE = "quay.io/frrouting/frr:8.5.4"

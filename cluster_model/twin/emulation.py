@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cluster_model.twin.scope import Scope
+from cluster_model.twin.ethernet.scope import Scope
 from cluster_model.twin.tree import Tree
 
 MLAG = "its daemon is played: hosts' MACs and addresses are told to both leafs of a pair, and the peer link is filtered"

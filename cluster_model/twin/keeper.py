@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from cluster_model.twin.fabric import Fabric
+from cluster_model.twin.ethernet.fabric import Fabric
 
 FOLDER = Path("/run/gpuyard-twin")
 PATIENCE_S = 20.0

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster_model.plan.model import Cable, Plan, Server, Switch
-from cluster_model.twin.fabric import WORKERS, Fabric
+from cluster_model.twin.ethernet.fabric import WORKERS, Fabric
 from cluster_model.twin.node import Node, NodeError
 from cluster_model.twin.tree import name_device
-from cluster_model.verify.collect import find_address
+from cluster_model.verify.read.collect import find_address
 
 OPERATOR, ELSEWHERE = "operator", "bmcs-and-pdus"
 """The two machines that stand beside those of the plan."""

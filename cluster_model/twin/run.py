@@ -11,21 +11,21 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from cluster_model.twin.emulation import list_emulated
-from cluster_model.twin.fabric import Fabric
-from cluster_model.twin.faults import Fault, Outcome, run_faults
-from cluster_model.twin.foreign import try_foreign
+from cluster_model.twin.ethernet.fabric import Fabric
+from cluster_model.twin.ethernet.faults import Fault, Outcome, run_faults
+from cluster_model.twin.ethernet.foreign import try_foreign
+from cluster_model.twin.ethernet.mistakes import Mistake, choose_mistakes, play_mistake
+from cluster_model.twin.ethernet.routes import ALIVE
+from cluster_model.twin.ethernet.scope import Sampling, Scope, choose_scope
+from cluster_model.twin.ethernet.trials import TRIALS, NetworkTrials
 from cluster_model.twin.infiniband.run import run_subnets
 from cluster_model.twin.infiniband.scope import Part, choose_parts
 from cluster_model.twin.machine import list_lacks
 from cluster_model.twin.management import attach
-from cluster_model.twin.mistakes import Mistake, choose_mistakes, play_mistake
-from cluster_model.twin.overlay_trials import list_overlay_trials
 from cluster_model.twin.report import HERE, Report, Row, judge
-from cluster_model.twin.routes import ALIVE
-from cluster_model.twin.scope import Sampling, Scope, choose_scope
-from cluster_model.twin.tenants import dress_hosts, expect
+from cluster_model.twin.tenancy.overlay_trials import list_overlay_trials
+from cluster_model.twin.tenancy.tenants import dress_hosts, expect
 from cluster_model.twin.tree import STAND_IN, STAND_IN_MLAG, Tree
-from cluster_model.twin.trials import TRIALS, NetworkTrials
 
 PLACE = "in network namespaces of this machine"
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.model import Plan, Server, Switch
 from cluster_model.references import SECRET, settle
-from cluster_model.twin.dataplane import DataPlane, parse_interfaces
+from cluster_model.twin.ethernet.dataplane import DataPlane, parse_interfaces
+from cluster_model.twin.ethernet.sonic_plane import parse_config_db
 from cluster_model.twin.plan_file import TreeError, load_plan
-from cluster_model.twin.sonic_plane import parse_config_db
 
 if TYPE_CHECKING:  # only stand-ins need them, and under emulation they cost half a minute
     from cluster_model.catalogue.load import Catalogue

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from cluster_model.diagnostic import Severity
 from cluster_model.plan.model import Plan, Switch, SwitchPort
-from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES
+from cluster_model.plan.model.overlay import VXLAN_OVERHEAD_BYTES
+from cluster_model.verify.cabling.places import HOST_KEY, Job, Places, word_end
 from cluster_model.verify.observed import Observed, ObservedDevice, ObservedSession
-from cluster_model.verify.places import HOST_KEY, Job, Places, word_end
 
 SAMPLES = 4
 """Leafs of a network and plane whose loopbacks every switch is asked for."""

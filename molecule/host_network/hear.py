@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from cluster_model.verify.parse_linux import parse_lldp
+from cluster_model.verify.read.linux import parse_lldp
 
 LISTEN = "mount -t tmpfs none /run && mkdir /run/lldpd && chown _lldpd: /run/lldpd && exec lldpd -d"
 DEADLINE_S = 240  # an agent speaks every 30 s

@@ -269,7 +269,7 @@ class Yard:
         }  # fmt: skip
         (folder / "machine.json").write_text(json.dumps(told))
         self.start(f"bmc-{name}", sys.executable, HERE / "bmc.py", folder)
-        ask = f"from cluster_model.transport.bmc_probe import probe; print(probe({name!r}, {bmc!r}).answers)"
+        ask = f"from cluster_model.transport.bmc.probe import probe; print(probe({name!r}, {bmc!r}).answers)"
         wait_for(lambda: self.run(sys.executable, "-c", ask).stdout.strip() == "True", 120, f"{name}'s BMC does not answer")
 
     def explain(self) -> str:

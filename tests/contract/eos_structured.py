@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cluster_model.plan.model import CageMode, Lossless, Network, Plan, Switch, SwitchPort
-from cluster_model.plan.overlay import Filter, Overlay, SwitchVrf
+from cluster_model.plan.model.overlay import Filter, Overlay, SwitchVrf
 
 Config = dict[str, Any]
 DEFAULT_MTU = 1500

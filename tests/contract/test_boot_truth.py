@@ -13,7 +13,7 @@ import pytest
 import yaml
 from boot_trees import NAMES, plan_of, read_json, tree_of
 
-from cluster_model.render.boot import render_boot
+from cluster_model.render.boot.files import render_boot
 from tests.dialects import plans
 
 RECORD = re.compile(r"^(\S+) IN (A|PTR) (\S+)$", re.MULTILINE)

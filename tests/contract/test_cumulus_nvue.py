@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from tests.unit.render_switch import cumulus
+from tests.unit.render.switch import cumulus
 
 COMMANDS = Path(__file__).with_name("cumulus_commands.txt")
 NAME = r"[A-Za-z][A-Za-z0-9_.-]*"

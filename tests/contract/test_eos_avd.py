@@ -12,7 +12,7 @@ from hier_config import Platform, get_hconfig
 
 from cluster_model.plan.model import Switch
 from tests.contract.eos_structured import build_structured
-from tests.unit.render_switch import eos
+from tests.unit.render.switch import eos
 
 Line = tuple[str, ...]
 KINDS = [(cluster, switch.name) for cluster in eos.CLUSTERS for switch in eos.samples(cluster)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.render_switch import factory
-from tests.unit.render_switch.namespaces import Router, boot, require_frr, wait_for
+from tests.unit.render.switch import factory
+from tests.unit.render.switch.namespaces import Router, boot, require_frr, wait_for
 
 pytestmark = pytest.mark.frr
 

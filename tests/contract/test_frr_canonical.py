@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cluster_model.plan.model import Switch
-from tests.unit.render_switch import factory
-from tests.unit.render_switch.namespaces import boot, require_frr
+from tests.unit.render.switch import factory
+from tests.unit.render.switch.namespaces import boot, require_frr
 
 pytestmark = pytest.mark.frr
 KINDS = [(cluster, switch) for cluster in factory.CLUSTERS for switch in factory.samples(cluster)]

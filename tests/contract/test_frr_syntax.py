@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.render_switch import factory
-from tests.unit.render_switch.namespaces import require_frr
+from tests.unit.render.switch import factory
+from tests.unit.render.switch.namespaces import require_frr
 
 pytestmark = pytest.mark.frr
 

@@ -13,10 +13,10 @@ import pytest
 
 from cluster_model.cli.common import inspect_cluster
 from cluster_model.plan.model import Plan, Server
-from cluster_model.render.inventory import render_inventory
+from cluster_model.render.inventory.document import render_inventory
 from tests.dialects import plans
 from tests.dialects.agreement import list_hosts
-from tests.unit.render_switch import factory
+from tests.unit.render.switch import factory
 
 ROCE = ("lab", "turned", "driving", "superpod-roce")
 """`turned` has another DSCP and another priority than the defaults."""

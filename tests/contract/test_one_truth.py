@@ -15,12 +15,12 @@ import pytest
 import yaml
 
 from cluster_model.paths import TEMPLATES
-from cluster_model.render.inventory import render_inventory
+from cluster_model.render.inventory.document import render_inventory
 from cluster_model.render.switch import has_templates
 from tests.dialects import known, plans
 from tests.dialects.agreement import MANAGEMENT, compare_ends, compare_hosts, compare_plan
 from tests.dialects.record import Record, expect
-from tests.unit.render_switch import factory
+from tests.unit.render.switch import factory
 
 LINUX_SPEED = "the kernel's driver takes the speed that the transceiver has"
 LINUX_QUEUES = "Linux without a switching chip has no lossless queues; NOS002 refuses RoCE on it"

@@ -16,7 +16,7 @@ from cluster_model.catalogue.types import SonicBuffers, SonicSupport
 from cluster_model.plan.model import Plan
 from cluster_model.render.switch.sonic_qos import tabulate_buffers, tabulate_cables
 from tests.contract import sonic_upstream
-from tests.unit.render_switch import factory
+from tests.unit.render.switch import factory
 
 Config = dict[str, dict[str, Any]]
 Rows = set[tuple[str, str, str, str]]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.sonic_yang.validator import Validator, reveal
-from tests.unit.render_switch import factory
+from tests.unit.render.switch import factory
 
 pytestmark = pytest.mark.yang
 Config = dict[str, dict[str, dict[str, Any]]]

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from cluster_model.deploy.boot_server import SERIAL_HEADERS
-from cluster_model.render.boot import ZTP_SCRIPTS
-from cluster_model.render.boot_shared import boot_environment
+from cluster_model.render.boot.files import ZTP_SCRIPTS
+from cluster_model.render.boot.shared import boot_environment
 
 CURL = 'for word; do echo "$word" >>"$FOLDER/asked"; [ "$before" = -o ] && echo "{}" >"$word"; before=$word; done; true\n'
 READS = {"sonic": "-s", "cumulus": "--serial"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.dialects.known import refuse_paths
 from tests.dialects.record import Record, number_esi, one, route, share_queues
-from tests.unit.render_switch.cumulus import parse
+from tests.unit.render.switch.cumulus import parse
 
 Tree = dict[str, Any]
 ROCE_ECN = (150, 1500, 100)

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.model.cluster import Cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.plan.model import Plan
 from tests.dialects import cumulus as cumulus_reader
@@ -16,7 +16,7 @@ from tests.dialects import eos as eos_reader
 from tests.dialects import frr as frr_reader
 from tests.dialects import sonic as sonic_reader
 from tests.dialects.record import Record
-from tests.unit.render_switch import cumulus, eos, factory
+from tests.unit.render.switch import cumulus, eos, factory
 
 READERS = {
     "sonic": sonic_reader.read_files,

@@ -11,7 +11,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from cluster_model.plan.model import Network, Plan, Switch, SwitchPort
-from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES, Filter
+from cluster_model.plan.model.overlay import VXLAN_OVERHEAD_BYTES, Filter
 
 Key = tuple[str, str, str]
 Record = dict[Key, Any]

@@ -71,7 +71,7 @@ def test_case_is_complete(case):
 def is_reachable(id_):
     """Guards hold the planner to its word: no intent breaks them, so their cases are plans, in tests/unit/checks.
 
-    What rendering finds is about templates, or left over by the intent's own checks: its cases are in tests/unit/render_*. What
+    What rendering finds is about templates, or left over by the intent's own checks: its cases are in tests/unit/render. What
     verify finds it finds on gear: its cases are observations, in tests/unit/verify.
     """
     return not id_.startswith(("RND", "VER", "BMC", "SEC", "HST")) and (id_ not in RULES or RULES[id_].by_intent)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.verify.ibnetdiscover import compare_topology, list_links, read_topology
+from cluster_model.verify.cabling.ibnetdiscover import compare_topology, list_links, read_topology
 from tests.ibsim import simulator
 
 pytestmark = pytest.mark.opensm

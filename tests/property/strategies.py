@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.cluster import Cluster
-from cluster_model.intent.references import check_references
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.references.agreement import check_references
 from cluster_model.plan.build import build_plan
 
 HERE = Path(__file__).resolve().parent

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from stability import compare_growth
 from strategies import change, clusters, plan_of
 
-from cluster_model.plan.compare import compare_plans
+from cluster_model.plan.compare.plans import compare_plans
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from strategies import catalogue, change, drop_none, sometimes
 
-from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.model.cluster import Cluster
 from cluster_model.plan.build import build_plan
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

@@ -17,11 +17,11 @@ import pytest
 import yaml
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.model.cluster import Cluster
 from cluster_model.plan.build import build_plan
 from cluster_model.plan.model import Plan
 from cluster_model.render.tree import render_tree
-from cluster_model.twin.outside import FORBIDDEN
+from cluster_model.twin.ethernet.outside import FORBIDDEN
 from cluster_model.twin.vm.kernel import fetch_packages
 from cluster_model.twin.vm.machine import UnavailableError, run_in_machine
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cluster_model.cli.common import inspect_cluster
-from cluster_model.verify.collect import find_address
+from cluster_model.verify.read.collect import find_address
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = ROOT / "inventory/lab"

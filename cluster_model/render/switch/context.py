@@ -11,7 +11,7 @@ from typing import Any
 
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.plan.model import Network, Plan, Switch, SwitchPort
-from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES, Overlay
+from cluster_model.plan.model.overlay import VXLAN_OVERHEAD_BYTES, Overlay
 from cluster_model.render.switch.sonic import format_config_db
 from cluster_model.render.switch.sonic_types import Row
 

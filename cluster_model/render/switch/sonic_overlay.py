@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cluster_model.catalogue.types import Platform
 from cluster_model.plan.model import Network, Switch
-from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES, Bond, Overlay
+from cluster_model.plan.model.overlay import VXLAN_OVERHEAD_BYTES, Bond, Overlay
 from cluster_model.render.switch.sonic_types import Config, Row
 
 TUNNEL = "vtep"

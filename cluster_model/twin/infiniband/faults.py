@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from cluster_model.plan.model import Cable
-from cluster_model.render.diagram_style import format_count
+from cluster_model.render.drawings.style import format_count
+from cluster_model.twin.ethernet.trials import Verdict
 from cluster_model.twin.infiniband.subnet import find_engine
 from cluster_model.twin.infiniband.trials import ALIVE, Dead, SubnetTrials
-from cluster_model.twin.trials import Verdict
-from cluster_model.verify.ibnetdiscover import End
+from cluster_model.verify.cabling.ibnetdiscover import End
 
 SPINES = 4
 """How many spines and cores of a large subnet lose their power: every time, OpenSM sweeps the whole fabric twice."""

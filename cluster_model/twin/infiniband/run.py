@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
+from cluster_model.twin.ethernet.trials import Verdict
 from cluster_model.twin.infiniband.faults import Trouble, list_faults, list_mistakes
 from cluster_model.twin.infiniband.scope import Part
 from cluster_model.twin.infiniband.simulator import TopologyError
@@ -16,7 +17,6 @@ from cluster_model.twin.infiniband.subnet import RunningSubnet
 from cluster_model.twin.infiniband.trials import SubnetTrials
 from cluster_model.twin.report import Row, judge
 from cluster_model.twin.tree import Tree
-from cluster_model.twin.trials import Verdict
 
 
 class Listener(Protocol):

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from cluster_model.plan.model import Cable, Plan, Switch
-from cluster_model.render.ibports import count_ports, has_plane_ports
-from cluster_model.render.subnet import Subnet, list_subnets
+from cluster_model.render.infiniband.ports import count_ports, has_plane_ports
+from cluster_model.render.infiniband.subnet import Subnet, list_subnets
 from cluster_model.twin.infiniband.simulator import MAX_NODES, MAX_PORTS, MAX_SWITCHES
 from cluster_model.twin.plan_file import TreeError
 from cluster_model.twin.tree import Tree
-from cluster_model.verify.ibnetdiscover import Names, read_topology
+from cluster_model.verify.cabling.ibnetdiscover import Names, read_topology
 
 LIMITS = f"ibsim takes {MAX_NODES:,} nodes, {MAX_SWITCHES} switches and {MAX_PORTS:,} ports"
 

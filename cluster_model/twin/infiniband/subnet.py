@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection
 from functools import cached_property
 
 from cluster_model.plan.model import Cable
-from cluster_model.render.ibports import number_ports
+from cluster_model.render.infiniband.ports import number_ports
 from cluster_model.twin.infiniband.scope import Part
 from cluster_model.twin.infiniband.simulator import FOLDER, WORK, Simulator
 from cluster_model.twin.infiniband.tables import HEIGHT, Walk, read_lids, read_tables, walk_tables
 from cluster_model.twin.plan_file import TreeError
 from cluster_model.twin.tree import Tree
-from cluster_model.verify.ibnetdiscover import End, Names, Node, read_topology
+from cluster_model.verify.cabling.ibnetdiscover import End, Names, Node, read_topology
 
 PATIENCE_S = 90.0
 FLUSH = "force_log_flush TRUE\n"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from cluster_model.verify.ibnetdiscover import End, Names, Node
+from cluster_model.verify.cabling.ibnetdiscover import End, Names, Node
 
 _SWITCH = re.compile(r"Unicast lids .* guid 0x([0-9a-f]+)")
 _ENTRY = re.compile(r"0x([0-9a-f]{4}) (\d{3})\b")

@@ -9,8 +9,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cluster_model.twin.ethernet.scope import Sampling
 from cluster_model.twin.report import HERE, SMALL_MACHINE, Row
-from cluster_model.twin.scope import Sampling
 from cluster_model.twin.tree import STAND_IN_MARK, open_tree
 from cluster_model.twin.vm.guest import Tell
 from cluster_model.twin.vm.kernel import UnavailableError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from small_plan import chain, facts, intent, items, networks, plan
 
-from cluster_model.intent.facts_csv import PduFacts, ServerFacts, SwitchFacts
+from cluster_model.intent.source.facts_csv import PduFacts, ServerFacts, SwitchFacts
 
 FILES = {"servers": "servers.csv", "switches": "switches.csv", "pdus": "pdus.csv"}
 

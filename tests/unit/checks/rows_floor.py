@@ -5,7 +5,7 @@ from __future__ import annotations
 from rows_provisioning import _install
 from small_plan import chain, facts, intent, items, networks
 
-from cluster_model.intent.facts_csv import ServerFacts
+from cluster_model.intent.source.facts_csv import ServerFacts
 
 RACKS = "racks.groups.gpu"
 EXCEPTION = "racks.exceptions"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from small_plan import chain, intent, items, plan
 
 from cluster_model.plan.model import Vlan
-from cluster_model.plan.provisioning_model import (
+from cluster_model.plan.model.provisioning import (
     Account,
     BootHost,
     BootServer,

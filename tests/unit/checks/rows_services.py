@@ -8,7 +8,7 @@ from dataclasses import replace
 from rows_provisioning import ASKED, WHOLE, _host, _install, _installation, _provisioning
 from small_plan import chain, intent, items, plan
 
-from cluster_model.plan.provisioning_model import Account, BootServer, DiskRule, Partition
+from cluster_model.plan.model.provisioning import Account, BootServer, DiskRule, Partition
 
 
 def _pool(**pool):

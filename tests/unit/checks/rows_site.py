@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from small_plan import chain, intent, items, networks
 
-from cluster_model.plan.overlay import Filter
+from cluster_model.plan.model.overlay import Filter
 
 RESOLVERS = "site.dns"
 UPSTREAMS = "networks.oob.upstreams"

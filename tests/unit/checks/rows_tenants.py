@@ -19,7 +19,7 @@ from small_plan import (
     subnets,
 )
 
-from cluster_model.plan.overlay import Filter, Nat, TenantStorage
+from cluster_model.plan.model.overlay import Filter, Nat, TenantStorage
 
 RED, BLUE, SERVICES = "tenants.red.subnets", "tenants.blue.subnets", "tenants.services.subnets"
 STORAGE = TenantStorage(("data",), "red", "client.red", ())

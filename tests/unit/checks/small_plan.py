@@ -19,7 +19,7 @@ from small_tenants import BORDER, SEATS, TENANTS, make_border_peers, make_overla
 from cluster_model.catalogue.load import Catalogue, Shelf
 from cluster_model.catalogue.types import DeviceType, Gpu, Media, Platform
 from cluster_model.checks.design import Design
-from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.model.cluster import Cluster
 from cluster_model.plan.model import (
     Cable,
     CageMode,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from cluster_model.plan.model import Switch
-from cluster_model.plan.overlay import (
+from cluster_model.plan.model.overlay import (
     Bond,
     BorderPeer,
     External,

@@ -13,7 +13,7 @@ from small_plan import chain, make_catalogue, networks, small_design
 from cluster_model.catalogue.types import Features
 from cluster_model.checks import RULES, check_plan
 from cluster_model.checks.registry import SECTIONS, Rule
-from cluster_model.intent.field_docs import read_field_docs
+from cluster_model.intent.model.field_docs import read_field_docs
 from cluster_model.paths import PACKAGE
 
 

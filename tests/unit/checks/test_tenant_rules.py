@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from small_plan import chain, intent, small_design
 
 from cluster_model.checks import RULES
-from cluster_model.checks.vrfs import _find_overlaps, _Route
+from cluster_model.checks.tenancy.vrfs import _find_overlaps, _Route
 
 CORE = "tenants.services.subnets.core"
 

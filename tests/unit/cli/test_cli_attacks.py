@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.intent.json_schema import build_schema
+from cluster_model.intent.model.json_schema import build_schema
 from tests.unit.intent.test_load import BASE
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcc03yzvjhn6Nw+dkDmkVyW2r2fZ7Y4FLMROm9Dlj2U"

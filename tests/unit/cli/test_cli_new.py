@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from cluster_model.cli.main import run
-from cluster_model.intent.cluster import Cluster
-from cluster_model.intent.json_schema import build_schema
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.model.json_schema import build_schema
 
 ROOT = Path(__file__).parents[3]
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from cluster_model.cli.group import cli
 from cluster_model.cli.provision import _live
 from cluster_model.deploy.journal import Journal, Node
-from cluster_model.transport.bmc import BmcError
-from cluster_model.transport.bmc_probe import Answerer
+from cluster_model.transport.bmc.controller import BmcError
+from cluster_model.transport.bmc.probe import Answerer
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def machines(monkeypatch):
             raise power
         return DoubleBmc(power)
 
-    monkeypatch.setattr("cluster_model.transport.bmcs.Door.open", open_double)
+    monkeypatch.setattr("cluster_model.transport.bmc.planned.Door.open", open_double)
     monkeypatch.setattr("cluster_model.transport.host.socket.create_connection", _refuse)
     return found
 
@@ -234,7 +234,7 @@ def test_a_reason_with_brackets_is_shown_on_a_terminal_as_it_is(monkeypatch, cap
 
 def test_bmcs_that_are_silent_are_told_what_to_do_about(monkeypatch):
     monkeypatch.setattr(
-        "cluster_model.transport.bmc_probe.probe", lambda name, address, timeout: Answerer(name, address, ipmi=name == "gpu-001")
+        "cluster_model.transport.bmc.probe.probe", lambda name, address, timeout: Answerer(name, address, ipmi=name == "gpu-001")
     )
     done = CliRunner().invoke(cli, ["bmc", "discover", "inventory/lab"])
     assert done.exit_code == 3

@@ -9,7 +9,7 @@ import pytest
 from cluster_model.deploy.journal import Journal
 from cluster_model.deploy.provision import Deadlines, Host, Inrush, Installation
 from cluster_model.deploy.survey import Consent, Survey
-from cluster_model.transport.bmc import BmcError, BmcTarget
+from cluster_model.transport.bmc.controller import BmcError, BmcTarget
 
 SILENT = Consent(answers=lambda address: False)
 PATIENT = Deadlines(power_s=30, look_s=0.1, boot_s=30, report_s=30, login_s=30)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cluster_model.intent.addresses import parse_guid, parse_mac
-from cluster_model.intent.facts_csv import PduFacts, ServerFacts, SwitchFacts, read_facts
-from cluster_model.intent.policy import Facts
+from cluster_model.intent.model.policy import Facts
+from cluster_model.intent.source.facts_csv import PduFacts, ServerFacts, SwitchFacts, read_facts
+from cluster_model.intent.source.hardware_addresses import parse_guid, parse_mac
 
 
 @pytest.mark.parametrize(

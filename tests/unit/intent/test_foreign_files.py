@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cluster_model.intent.load import load_cluster
-from cluster_model.intent.yaml_source import MAX_BYTES
+from cluster_model.intent.source.yaml_source import MAX_BYTES
 from tests.unit.intent.test_load import BASE
 
 SECRET = "TOKEN=hunter2-very-secret"

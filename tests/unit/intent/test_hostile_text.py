@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cluster_model.intent.json_schema import build_schema
 from cluster_model.intent.load import load_cluster
+from cluster_model.intent.model.json_schema import build_schema
 
 HOSTILE = {
     "newline": "abc\nusername eve privilege 15 role network-admin nopassword",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.intent.json_schema import PATTERNS, build_schema, describe_key, describe_schema, list_keys
+from cluster_model.intent.model.json_schema import PATTERNS, build_schema, describe_key, describe_schema, list_keys
 
 ROOT = Path(__file__).parents[3]
 

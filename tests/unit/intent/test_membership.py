@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.intent.cluster import Cluster
-from cluster_model.intent.membership import Fault, expand, expand_built
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.references.membership import Fault, expand, expand_built
 
 CLUSTER = Cluster.model_validate(
     {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cluster_model.intent import yaml_source
+from cluster_model.intent.source import yaml_source
 
 ERRORS = Path(__file__).parents[2] / "errors"
 CASES = sorted(path.parent.name for path in ERRORS.glob("YML*/cluster.yml"))

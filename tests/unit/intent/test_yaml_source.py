@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.source import Mark, Source
-from cluster_model.intent.yaml_source import read_yaml
+from cluster_model.intent.source.places import Mark, Source
+from cluster_model.intent.source.yaml_source import read_yaml
 
 TEXT = """\
 # a comment

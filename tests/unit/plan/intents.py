@@ -5,9 +5,9 @@ import functools
 from pathlib import Path
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.cluster import Cluster
 from cluster_model.intent.load import load_cluster
-from cluster_model.intent.references import check_references
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.references.agreement import check_references
 from cluster_model.plan.build import build_plan
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -5,8 +5,8 @@ from ipaddress import ip_address, ip_interface, ip_network
 import pytest
 from intents import STORAGE, plan_example, plan_of, small, vary_example
 
-from cluster_model.plan.addressing import PoolTooSmall, advise_wider, cut_pool, host_address, pow2, prefix, text
-from cluster_model.plan.numbers import core_asn, leaf_asn, spine_asn
+from cluster_model.plan.fabric.addressing import PoolTooSmall, advise_wider, cut_pool, host_address, pow2, prefix, text
+from cluster_model.plan.fabric.numbers import core_asn, leaf_asn, spine_asn
 
 BASE = 4_200_000_000
 

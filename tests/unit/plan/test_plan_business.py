@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from intents import catalogue, findings_of, plan_example, plan_of, read, small, vary_example
 
-from cluster_model.plan.business import has_feature, resolve_homing
+from cluster_model.plan.fabric.business import has_feature, resolve_homing
 
 BUSINESS = {"leaf": "nvidia/sn3700c", "nos": "sonic", "pool": "10.112.0.0/16", "unit": 4}
 FRR = {"leaf": "generic/linux-32x100g", "nos": "frr", "pool": "10.112.0.0/16", "unit": 4}

@@ -3,7 +3,7 @@
 import pytest
 from intents import findings_of, plan_of, small, vary_example
 
-from cluster_model.plan.clos import Clos, Impossible, derive_uplinks, divisor_from, size_clos
+from cluster_model.plan.fabric.clos import Clos, Impossible, derive_uplinks, divisor_from, size_clos
 
 
 def size(leafs, uplinks, ports, **values):

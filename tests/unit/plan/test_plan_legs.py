@@ -4,7 +4,7 @@ import pytest
 from intents import catalogue, change, findings_of, plan_of, read, small
 
 from cluster_model.plan.context import Context, resolve_server, resolve_switch
-from cluster_model.plan.legs import plan_legs
+from cluster_model.plan.fabric.legs import plan_legs
 
 B300 = {"servers__gpu__model": "nvidia/dgx-b300", "servers__gpu__per_rack": 2, "servers__gpu__count": 4, "servers__gpu__unit": 4}
 

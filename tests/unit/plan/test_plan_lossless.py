@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from intents import plan_of, small
 
-from cluster_model.intent.policy import Lossless
-from cluster_model.plan.lossless import mark
+from cluster_model.intent.model.policy import Lossless
+from cluster_model.plan.fabric.lossless import mark
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 from intents import plan_example, plan_of, small
 
-from cluster_model.intent.field_docs import read_field_docs
-from cluster_model.intent.networks import Fabric
+from cluster_model.intent.model.field_docs import read_field_docs
+from cluster_model.intent.model.networks import Fabric
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from intents import plan_of
 
-from cluster_model.intent.cluster import Cluster
-from cluster_model.plan.places import FIRST_PLACE, list_seats, place_groups
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.plan.tenancy.places import FIRST_PLACE, list_seats, place_groups
 
 LEAF = {"leaf": "generic/linux-32x100g", "nos": "frr", "pool": "10.112.0.0/16"}
 

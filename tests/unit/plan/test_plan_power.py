@@ -3,8 +3,8 @@
 import pytest
 from intents import plan_of, small
 
+from cluster_model.plan.floor.power import Load, plan_power
 from cluster_model.plan.model import Rack
-from cluster_model.plan.power import Load, plan_power
 
 # 10.2 kW, six supplies of 3.3 kW (DGX H100/H200 user guide); 14.3 kW, six of 3.3 kW (DGX B200 user guide). GPU power from the
 # catalogue: H100 200 to 700 W, B200 200 to 1000 W.

@@ -7,8 +7,8 @@ import copy
 import pytest
 from intents import SMALL, catalogue
 
-from cluster_model.intent.cluster import Cluster
-from cluster_model.intent.facts_csv import FactTables, ServerFacts
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.source.facts_csv import FactTables, ServerFacts
 from cluster_model.plan.build import build_plan
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcc03yzvjhn6Nw+dkDmkVyW2r2fZ7Y4FLMROm9Dlj2U"

@@ -3,9 +3,9 @@
 import pytest
 from intents import catalogue, change, plan_of, small
 
-from cluster_model.intent.cluster import Cluster
+from cluster_model.intent.model.cluster import Cluster
 from cluster_model.plan.build import build_plan
-from cluster_model.plan.overlay import (
+from cluster_model.plan.model.overlay import (
     Bond,
     External,
     Filter,

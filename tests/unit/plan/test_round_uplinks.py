@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.plan.clos import round_uplinks
+from cluster_model.plan.fabric.clos import round_uplinks
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
-from cluster_model.plan.compare import compare_plans
+from cluster_model.plan.compare.plans import compare_plans
 from cluster_model.render.tree import render_tree
 
 ROOT = Path(__file__).parents[3]

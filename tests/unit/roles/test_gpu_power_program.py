@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 import yaml
 
-from cluster_model.intent.policy import GpuPower
+from cluster_model.intent.model.policy import GpuPower
 
 ROOT = Path(__file__).parents[3]
 DOUBLES = ROOT / "tests/roles/repository/packages"

@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 from cluster_model.deploy.power import set_boot, switch_machines
-from cluster_model.transport.bmc import BmcError, BmcLogin, BmcTarget, open_bmc
-from cluster_model.transport.bmc_probe import probe
-from cluster_model.transport.bmcs import Door
-from cluster_model.verify.machines import visit_bmcs
+from cluster_model.transport.bmc.controller import BmcError, BmcLogin, BmcTarget, open_bmc
+from cluster_model.transport.bmc.planned import Door
+from cluster_model.transport.bmc.probe import probe
+from cluster_model.verify.hosts.machines import visit_bmcs
 
 EMULATOR = Path(__file__).parents[2] / "baremetal/bmc.py"
 USER, PASSWORD = "admin", "correct horse"

@@ -14,14 +14,14 @@ import pytest
 
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.deploy.power import set_boot, switch_machines
-from cluster_model.intent.bmc import Bmc as BmcSettings
 from cluster_model.intent.load import load_cluster
+from cluster_model.intent.model.bmc import Bmc as BmcSettings
 from cluster_model.plan.build import build_plan
-from cluster_model.transport.bmc import BmcError, BmcLogin, BmcTarget, open_bmc
-from cluster_model.transport.bmc_probe import probe
-from cluster_model.transport.bmcs import Door, list_doors
+from cluster_model.transport.bmc.controller import BmcError, BmcLogin, BmcTarget, open_bmc
+from cluster_model.transport.bmc.planned import Door, list_doors
+from cluster_model.transport.bmc.probe import probe
 from cluster_model.transport.secrets import Secrets
-from cluster_model.verify.machines import known_serial, visit_bmcs
+from cluster_model.verify.hosts.machines import known_serial, visit_bmcs
 from tests.baremetal.bmc_double import run_doubles
 
 USER, PASSWORD = "admin", "correct horse"

@@ -13,16 +13,16 @@ from cluster_model.cli.findings import format_github, format_text
 from cluster_model.cli.group import cli
 from cluster_model.intent.load import load_cluster
 from cluster_model.plan.build import build_plan
-from cluster_model.transport.bmc import BmcError, Machine, clean_machine
+from cluster_model.transport.bmc.controller import BmcError, Machine, clean_machine
 from cluster_model.transport.gear_text import clean_data, clean_line, clean_output, holds_hostile
 from cluster_model.transport.session import Answer, UnreachableError
 from cluster_model.transport.sweep import Reply
-from cluster_model.verify.delivered import fill_facts, list_facts
-from cluster_model.verify.hosts import read_reply
-from cluster_model.verify.ibnetdiscover import read_topology
-from cluster_model.verify.machines import Visit, compare_machines
-from cluster_model.verify.parse_linux import parse_json, parse_lldp
-from cluster_model.verify.reader import Wish, read_device
+from cluster_model.verify.cabling.ibnetdiscover import read_topology
+from cluster_model.verify.hosts.compare import read_reply
+from cluster_model.verify.hosts.delivered import fill_facts, list_facts
+from cluster_model.verify.hosts.machines import Visit, compare_machines
+from cluster_model.verify.read.device import Wish, read_device
+from cluster_model.verify.read.linux import parse_json, parse_lldp
 
 REFERENCE = "{{gpuyard-secret:ops-password}}"
 HOSTILE = [
@@ -145,7 +145,7 @@ def test_inventory_prints_what_a_bmc_says_in_one_line(plan, monkeypatch):
         def close(self):
             pass
 
-    monkeypatch.setattr("cluster_model.transport.bmcs.Door.open", lambda door: DoubleBmc())
+    monkeypatch.setattr("cluster_model.transport.bmc.planned.Door.open", lambda door: DoubleBmc())
     words = ["bmc", "inventory", "inventory/lab", "--limit", "gpu-001"]
     done = CliRunner().invoke(cli, words, env={"GPUYARD_SECRET_BMC_PASSWORD": "x"})
     assert done.exit_code == 1

@@ -11,7 +11,7 @@ import pytest
 from cluster_model.transport.host import answers_ssh, open_host
 from cluster_model.transport.host_keys import read_trust
 from cluster_model.transport.session import SHELL, Login, Target, UnreachableError
-from cluster_model.transport.switch import open_switch
+from cluster_model.transport.switch.session import open_switch
 
 PATIENCE_S = 120
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin")

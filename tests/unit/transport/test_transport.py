@@ -5,12 +5,12 @@ import threading
 
 import pytest
 
-from cluster_model.transport import switch as switch_module
 from cluster_model.transport.double import DoubleOpener
 from cluster_model.transport.fleet import visit
 from cluster_model.transport.host import open_host
 from cluster_model.transport.session import SHELL, Login, Target, UnreachableError, shorten
-from cluster_model.transport.switch import open_switch
+from cluster_model.transport.switch import session as switch_module
+from cluster_model.transport.switch.session import open_switch
 
 HOST = Target("gpu-001", "192.0.2.7")
 PATIENCE_S = 120

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.twin.ethernet.scope import Sampling, choose_scope
 from cluster_model.twin.machine import NEEDS
-from cluster_model.twin.scope import Sampling, choose_scope
 from cluster_model.twin.tree import open_tree
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(Path(__file__).parents[1] / "render_switch"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "render/switch"))
 
 
 def _render(cluster, wanted=frozenset({"plan", "switches"})):

@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-from cluster_model.twin.overlay_trials import _list_routes, _read_routes
-from cluster_model.twin.scope import Sampling, choose_scope
-from cluster_model.twin.tenants import expect
+from cluster_model.twin.ethernet.scope import Sampling, choose_scope
+from cluster_model.twin.tenancy.overlay_trials import _list_routes, _read_routes
+from cluster_model.twin.tenancy.tenants import expect
 
 ESI = "03:02:67:79:00:00:01:00:00:02"
 SHOWN = {

@@ -5,7 +5,7 @@ import json
 import yaml
 
 from cluster_model.twin.containerlab import export_containerlab
-from cluster_model.twin.lines import list_host_lines, list_site_lines, list_switch_lines, set_up_port
+from cluster_model.twin.ethernet.lines import list_host_lines, list_site_lines, list_switch_lines, set_up_port
 from cluster_model.twin.report import Report, Row, format_json, format_markdown, format_row
 
 

@@ -2,8 +2,14 @@
 
 import pytest
 
-from cluster_model.twin.dataplane import parse_interfaces
-from cluster_model.twin.lines import add_interface, find_present, list_bridge_lines, list_removal_lines, list_switch_lines
+from cluster_model.twin.ethernet.dataplane import parse_interfaces
+from cluster_model.twin.ethernet.lines import (
+    add_interface,
+    find_present,
+    list_bridge_lines,
+    list_removal_lines,
+    list_switch_lines,
+)
 from cluster_model.twin.plan_file import TreeError
 
 

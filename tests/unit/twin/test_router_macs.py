@@ -2,7 +2,7 @@
 
 import json
 
-from cluster_model.twin.router_macs import find_router_macs, list_unknown
+from cluster_model.twin.ethernet.router_macs import find_router_macs, list_unknown
 
 FIRST, SECOND = "10.112.231.254", "10.112.231.255"
 ROUTES = [

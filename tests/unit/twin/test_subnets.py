@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.render.subnet import choose_routing
+from cluster_model.render.infiniband.subnet import choose_routing
 from cluster_model.twin.infiniband import scope
 from cluster_model.twin.infiniband.tables import read_tables, walk_tables
 from cluster_model.twin.plan_file import TreeError
 from cluster_model.twin.tree import open_tree
-from cluster_model.verify.ibnetdiscover import Names, compare_topology, read_topology
+from cluster_model.verify.cabling.ibnetdiscover import Names, compare_topology, read_topology
 
 SUPERPOD = Path("inventory/superpod-h100")
 

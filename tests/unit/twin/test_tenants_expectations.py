@@ -2,10 +2,10 @@
 
 import pytest
 
-from cluster_model.twin.outside import list_peers
-from cluster_model.twin.routes import ALIVE, Dead
-from cluster_model.twin.scope import Sampling, choose_scope
-from cluster_model.twin.tenants import LOCAL, dress_hosts, expect
+from cluster_model.twin.ethernet.outside import list_peers
+from cluster_model.twin.ethernet.routes import ALIVE, Dead
+from cluster_model.twin.ethernet.scope import Sampling, choose_scope
+from cluster_model.twin.tenancy.tenants import LOCAL, dress_hosts, expect
 
 WORLD = "0.0.0.0/0 in VRF"
 

@@ -3,8 +3,8 @@
 import socket
 import threading
 
-from cluster_model.twin.fabric import _TIMER, _stretch
-from cluster_model.twin.vty import ask_daemon
+from cluster_model.twin.ethernet.fabric import _TIMER, _stretch
+from cluster_model.twin.ethernet.vty import ask_daemon
 
 
 def answer(server, replies):

@@ -17,7 +17,7 @@ from cluster_model.catalogue.load import load_catalogue
 from cluster_model.cli.common import inspect_cluster
 from cluster_model.cli.main import run
 from cluster_model.transport.sweep import Reply
-from cluster_model.verify.hosts import Told, compare_hosts, dump_told, judge, load_told, read_reply
+from cluster_model.verify.hosts.compare import Told, compare_hosts, dump_told, judge, load_told, read_reply
 from cluster_model.verify.manual_hosts import MANUALS
 
 ROOT = Path(__file__).resolve().parents[3]

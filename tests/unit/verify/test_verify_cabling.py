@@ -10,7 +10,7 @@ from gear import Floor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_model.verify.cabling import compare_cabling
+from cluster_model.verify.cabling.compare import compare_cabling
 from cluster_model.verify.manual import MANUALS
 from cluster_model.verify.observed import Neighbour, ObservedPort
 
@@ -338,10 +338,10 @@ def find_rings(order):
 @given(data=st.data())
 def test_following_every_fix_puts_the_floor_right(lab, data):
     """The moves of closed chains, done one by one, give back the plan."""
-    from cluster_model.verify.links import find_chains, find_links
-    from cluster_model.verify.places import Places
-    from cluster_model.verify.resolve import make_directory
-    from cluster_model.verify.wiring import plan_moves
+    from cluster_model.verify.cabling.links import find_chains, find_links
+    from cluster_model.verify.cabling.places import Places
+    from cluster_model.verify.cabling.resolve import make_directory
+    from cluster_model.verify.cabling.wiring import plan_moves
 
     cables = [cable for cable in lab.cables if cable.kind in {"leaf_spine", "host_leaf"} and cable.network != "oob"]
     ends = [end for cable in cables for end in ((cable.a, cable.a_port), (cable.b, cable.b_port))]

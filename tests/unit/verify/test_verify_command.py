@@ -9,10 +9,9 @@ from answers import LINUX
 
 from cluster_model.cli.common import inspect_cluster
 from cluster_model.cli.main import run
-from cluster_model.render.inventory import render_inventory
+from cluster_model.render.inventory.document import render_inventory
 from cluster_model.transport.double import DoubleOpener
 from cluster_model.transport.session import Login
-from cluster_model.verify.collect import Scope, list_targets, observe
 from cluster_model.verify.manual import MANUALS
 from cluster_model.verify.observed import (
     Neighbour,
@@ -22,7 +21,8 @@ from cluster_model.verify.observed import (
     dump_observed,
     load_observed,
 )
-from cluster_model.verify.reader import rename_stand_in
+from cluster_model.verify.read.collect import Scope, list_targets, observe
+from cluster_model.verify.read.device import rename_stand_in
 
 LAB = "inventory/lab"
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from gear import Floor
 
-from cluster_model.plan.overlay import VXLAN_OVERHEAD_BYTES
+from cluster_model.plan.model.overlay import VXLAN_OVERHEAD_BYTES
+from cluster_model.verify.cabling.places import Places
 from cluster_model.verify.fabric import compare_fabric, report_devices, sample_prefixes
 from cluster_model.verify.observed import Observed, ObservedDevice, ObservedPfc, ObservedSession
-from cluster_model.verify.places import Places
 
 LEAF, SPINE = "compute-leaf-u01-01", "compute-spine-01"
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cluster_model.intent.facts_csv import read_facts
-from cluster_model.intent.policy import Facts
-from cluster_model.transport.bmc import BmcError, Machine
-from cluster_model.verify.delivered import Fill, fill_facts, list_facts
-from cluster_model.verify.machines import Visit, compare_machines, known_serial
+from cluster_model.intent.model.policy import Facts
+from cluster_model.intent.source.facts_csv import read_facts
+from cluster_model.transport.bmc.controller import BmcError, Machine
+from cluster_model.verify.hosts.delivered import Fill, fill_facts, list_facts
+from cluster_model.verify.hosts.machines import Visit, compare_machines, known_serial
 from cluster_model.verify.manual_machines import MANUALS
 
 

@@ -4,7 +4,6 @@ import pytest
 from answers import EOS, EOS_PHY, LINUX, SONIC
 
 from cluster_model.transport.double import DoubleSession
-from cluster_model.verify import parse_eos
 from cluster_model.verify.observed import (
     FORMAT,
     Neighbour,
@@ -15,8 +14,9 @@ from cluster_model.verify.observed import (
     load_observed,
     normalize_mac,
 )
-from cluster_model.verify.reader import Wish, read_device
-from tests.unit.render_switch import eos
+from cluster_model.verify.read import eos as parse_eos
+from cluster_model.verify.read.device import Wish, read_device
+from tests.unit.render.switch import eos
 
 EVERYTHING = Wish(fabric=True, prefixes=("10.72.224.1/32",))
 

@@ -1,6 +1,6 @@
 """Hosts that do not exist: what they would tell of themselves if all were as planned. A double, for the comparison alone."""
 
-from cluster_model.verify.hosts import FORMAT
+from cluster_model.verify.hosts.compare import FORMAT
 
 GIGA = 1000
 MODELS = {"nvidia/dgx-h100": "DGXH100", "nvidia/ufm-3.1": "UFM Enterprise Appliance 3.1"}

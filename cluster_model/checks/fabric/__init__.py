@@ -1,0 +1,1 @@
+"""Rules about networks: bandwidth, addresses, losslessness, redundancy."""

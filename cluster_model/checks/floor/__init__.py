@@ -1,0 +1,1 @@
+"""Rules about racks, power, cables, and what stands in them."""

@@ -1,0 +1,1 @@
+"""Rules about what a network operating system can do."""

@@ -1,0 +1,1 @@
+"""Rules about services: provisioning, Ceph, Kubernetes, and those of the site."""

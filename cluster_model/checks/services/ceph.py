@@ -1,0 +1,321 @@
+# ruff: noqa: D102  (what `find` does stands in Rule)
+"""Rules about Ceph's data: failure domains, pools, fill. Part of the CEP family."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cluster_model.checks.design import Design
+from cluster_model.checks.registry import Rule
+from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.model.policy import Ceph
+
+NEARFULL = 0.85  # Ceph, doc/rados/configuration/mon-config-ref.rst: mon osd nearfull ratio
+
+
+class PoolShape(NamedTuple):
+    """A pool's intent path, copies or chunks, and for an erasure code its k and m (0, 0 otherwise)."""
+
+    where: str
+    name: str
+    size: int
+    k: int
+    m: int
+
+    @property
+    def text(self) -> str:
+        """Return the pool as a person says it."""
+        return f"erasure {self.k}+{self.m}" if self.k or self.m else f"{self.size} replicas"
+
+
+def list_pools(design: Design) -> Iterator[PoolShape]:
+    """Yield the pools of Ceph; none where there is no Ceph."""
+    ceph = design.cluster.ceph
+    for name, pool in (ceph.pools if ceph else {}).items():
+        where = f"ceph.pools.{name}"
+        if pool.erasure:
+            k, _, m = pool.erasure.partition("+")
+            yield PoolShape(f"{where}.erasure", name, int(k) + int(m), int(k), int(m))
+        elif pool.replicas:
+            yield PoolShape(f"{where}.replicas", name, pool.replicas, 0, 0)
+
+
+def _domains(design: Design) -> Counter[str]:
+    """Return hosts by failure domain."""
+    ceph = design.cluster.ceph
+    if ceph is None:
+        return Counter()
+    hosts = design.group(ceph.hosts)
+    if ceph.failure_domain == "host":
+        return Counter(host.name for host in hosts)
+    if ceph.failure_domain == "rack":
+        return Counter(host.rack for host in hosts)
+    return Counter(design.racks[host.rack].row for host in hosts if host.rack in design.racks)
+
+
+class TooFewDomains(Rule):
+    """Have a failure domain for every copy or chunk of a pool.
+
+    What it checks:
+        Hosts, racks or rows (as `failure_domain` says) that hold the OSDs, against `replicas` or k+m of each pool.
+
+    Why it matters:
+        CRUSH finds no place for the last copy: placement groups stay undersized, or inactive with an erasure code, and the pool
+        never becomes healthy.
+
+    How to fix:
+        Spread the hosts over more racks, add hosts, choose a smaller domain, or a smaller pool size.
+
+    Source:
+        Ceph documentation, CRUSH maps and erasure code: each chunk goes to another failure domain.
+    """
+
+    id, title = "CEP001", "fewer failure domains than copies"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph, domains = design.cluster.ceph, len(_domains(design))
+        for pool in list_pools(design):
+            if ceph and domains < pool.size:
+                yield self.finding(
+                    pool.where,
+                    f"pool {pool.name} ({pool.text}) needs {pool.size} {ceph.failure_domain}s and has {domains}",
+                    f"<= {domains} ({ceph.failure_domain}s with servers of {ceph.hosts})",
+                    str(pool.size),
+                    f"spread {ceph.hosts} over {pool.size} {ceph.failure_domain}s, or choose a smaller domain or pool size",
+                )
+
+
+class NoSelfHeal(Rule):
+    """Have one failure domain more than a pool has copies or chunks.
+
+    What it checks:
+        Failure domains equal to `replicas` or k+m.
+
+    Why it matters:
+        When a domain fails there is nowhere to rebuild what it held. The pool stays degraded until the part is repaired, and a
+        second failure meanwhile stops it, or loses data.
+
+    How to fix:
+        Add a host or rack, or choose a smaller pool size.
+
+    Source:
+        Derived: CRUSH rebuilds a lost copy in a domain that has none; with as many domains as copies there is no such domain.
+    """
+
+    id, severity, title = "CEP002", "warning", "no spare failure domain to heal into"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph, domains = design.cluster.ceph, len(_domains(design))
+        for pool in list_pools(design):
+            if ceph and domains == pool.size:
+                yield self.finding(
+                    pool.where,
+                    f"pool {pool.name} ({pool.text}) uses all {domains} {ceph.failure_domain}s: a lost one is not rebuilt",
+                    f">= {pool.size + 1} {ceph.failure_domain}s",
+                    str(domains),
+                    f"{_grow(ceph)}, or expect to run degraded until repair",
+                )
+
+
+def _grow(ceph: Ceph) -> str:
+    if ceph.failure_domain == "host":
+        return f"raise servers.{ceph.hosts}.count"
+    return f"place servers of {ceph.hosts} in one more {ceph.failure_domain}"
+
+
+class FewReplicas(Rule):
+    """Keep three copies of what must not be lost.
+
+    What it checks:
+        Pools with one or two replicas.
+
+    Why it matters:
+        With one, any failed drive loses data. With two, writes stop when one copy is away (min_size 2), or go on with a single
+        copy (min_size 1), and the next failed drive loses them.
+
+    How to fix:
+        Set `replicas: 3`, or an erasure code.
+
+    Source:
+        Ceph documentation, pools: size 3, min_size 2 by default.
+    """
+
+    id, severity, title = "CEP003", "warning", "fewer than three replicas"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for pool in list_pools(design):
+            if not pool.k and not pool.m and pool.size < 3:
+                yield self.finding(
+                    pool.where,
+                    f"pool {pool.name} keeps {'one copy' if pool.size == 1 else 'two copies'}",
+                    ">= 3 replicas, or an erasure code",
+                    str(pool.size),
+                    "set replicas to 3",
+                )
+
+
+class ErasureCode(Rule):
+    """Use erasure codes with two data chunks or more and at least one coding chunk.
+
+    What it checks:
+        k is 2 or more and m is 1 or more.
+
+    Why it matters:
+        Ceph refuses the profile; with m 0 every failed drive would lose data.
+
+    How to fix:
+        Use 4+2, or 2+2 on few hosts.
+
+    Source:
+        Ceph documentation, erasure code profiles: k of at least 2, m of at least 1.
+    """
+
+    id, title = "CEP004", "erasure code that Ceph refuses"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for pool in list_pools(design):
+            if (pool.k or pool.m) and (pool.k < 2 or pool.m < 1):
+                yield self.finding(
+                    pool.where,
+                    f"pool {pool.name} has erasure code {pool.k}+{pool.m}",
+                    "k >= 2 and m >= 1",
+                    f"{pool.k}+{pool.m}",
+                    "use 4+2",
+                )
+
+
+class ErasureMargin(Rule):
+    """Give erasure codes two coding chunks.
+
+    What it checks:
+        Pools with m of 1.
+
+    Why it matters:
+        min_size is k+1, which with m of 1 is all chunks: one failed or rebooting host stops reads and writes of the pool.
+
+    How to fix:
+        Use 4+2, or 2+2 on few hosts.
+
+    Source:
+        Ceph documentation, erasure code: min_size is k+1 by default.
+    """
+
+    id, severity, title = "CEP005", "warning", "erasure code with one coding chunk"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for pool in list_pools(design):
+            if pool.k >= 2 and pool.m == 1:
+                yield self.finding(
+                    pool.where,
+                    f"pool {pool.name} stops when one {_domain(design)} is away",
+                    "m >= 2",
+                    f"{pool.k}+1",
+                    f"use {pool.k}+2",
+                )
+
+
+def _domain(design: Design) -> str:
+    return design.cluster.ceph.failure_domain if design.cluster.ceph else "host"
+
+
+class AboveWaterline(Rule):
+    """Plan to fill Ceph no further than it can heal.
+
+    What it checks:
+        `fill_target` against the waterline: 0.85 times the capacity without its largest host, over the whole capacity, divided
+        by `imbalance`. Where a pool needs every failure domain, a host's data is rebuilt inside its own domain, so the smallest
+        domain counts.
+
+    Why it matters:
+        When a host fails, what it held is rebuilt on the others. Above the waterline they run into nearfull, then backfillfull,
+        and healing stops; at full, every write of the cluster stops.
+
+    How to fix:
+        Lower `fill_target` to the number shown, or add hosts.
+
+    Source:
+        Ceph, doc/rados/configuration/mon-config-ref.rst: nearfull 0.85, backfillfull 0.90, full 0.95. Waterline derived:
+        r * (C - c_max) / C / imbalance; for N equal hosts r * (N - 1) / N / imbalance.
+    """
+
+    id, title = "CEP006", "fill target above what can heal"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph, domains = design.cluster.ceph, _domains(design)
+        if ceph is None or ceph.fill_target is None or not domains:
+            return
+        size = max((pool.size for pool in list_pools(design)), default=0)
+        hosts = min(domains.values()) if 0 < len(domains) <= size else domains.total()
+        if hosts < 2:
+            return  # nothing to heal into: CEP002 says so
+        limit = NEARFULL * (hosts - 1) / hosts / ceph.imbalance
+        if ceph.fill_target > limit:
+            among = f"{hosts} hosts" + (f" of one {ceph.failure_domain}" if hosts < domains.total() else "")
+            yield self.finding(
+                "ceph.fill_target",
+                f"at a fill of {ceph.fill_target:g} the other hosts cannot take over a lost one",
+                f"<= {int(limit * 1000) / 1000:g} ({NEARFULL} nearfull, {among}, imbalance {ceph.imbalance:g})",
+                f"{ceph.fill_target:g}",
+                f"set fill_target to {int(limit * 100) / 100:g} or lower, or add hosts",
+            )
+
+
+class SharesAboveOne(Rule):
+    """Share the stored data out once.
+
+    What it checks:
+        The sum of `share` over all pools is at most 1.
+
+    Why it matters:
+        Placement groups are dealt by these shares: too many per OSD, and Ceph refuses to create the last pool.
+
+    How to fix:
+        Lower the shares so that they sum to 1.
+
+    Source:
+        Ceph: about 100 placement groups per OSD, hard limit mon_max_pg_per_osd.
+    """
+
+    id, title = "CEP007", "shares of pools above one"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph = design.cluster.ceph
+        total = sum(pool.share or 0 for pool in ceph.pools.values()) if ceph else 0
+        if total > 1 + 1e-9:
+            yield self.finding(
+                "ceph.pools", f"the pools' shares sum to {total:g}", "<= 1", f"{total:g}", "lower the shares to a sum of 1"
+            )
+
+
+class NoDrives(Rule):
+    """Put OSDs on servers with data drives.
+
+    What it checks:
+        The model of `ceph.hosts` has drives in the catalogue.
+
+    Why it matters:
+        There is nothing to put an OSD on, or nobody knows how much: capacity and fill cannot be told.
+
+    How to fix:
+        Choose a storage model, or add `drives` to your own catalogue file.
+
+    Source:
+        `drives` in the catalogue file of the model.
+    """
+
+    id, title = "CEP008", "Ceph hosts without data drives"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph = design.cluster.ceph
+        hosts = design.group(ceph.hosts) if ceph else []
+        block = design.catalogue.server(hosts[0].model) if hosts else None
+        if ceph and block and not block.drives:
+            yield self.finding(
+                "ceph.hosts",
+                f"{ceph.hosts} ({hosts[0].model}) has no data drives",
+                "a model with drives",
+                "none in the catalogue",
+                "choose a storage model, or add drives to your own catalogue file",
+            )

@@ -1,0 +1,1 @@
+"""Rules about tenants, their subnets, and the border."""

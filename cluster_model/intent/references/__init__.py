@@ -1,0 +1,1 @@
+"""Names, ids and numbers that must agree within an intent."""

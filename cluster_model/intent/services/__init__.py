@@ -1,0 +1,1 @@
+"""What an intent says of services, one module per service."""

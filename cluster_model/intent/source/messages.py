@@ -1,0 +1,242 @@
+"""What the model refuses, in our own words: by kind of mistake, never by the library's text."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from pydantic_core import ErrorDetails
+
+from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.model.json_schema import describe_key, describe_schema, find_schema, list_keys
+from cluster_model.intent.references.refusals import suggest
+from cluster_model.intent.source.places import Source
+from cluster_model.intent.source.yaml_source import describe_value
+
+_RANGE = {
+    "greater_than",
+    "greater_than_equal",
+    "less_than",
+    "less_than_equal",
+    "multiple_of",
+    "finite_number",
+    "int_parsing_size",
+}
+_FORMAT = {"string_pattern_mismatch", "string_too_long", "string_too_short", "ipv4_prefix", "ipv4_address"}
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/%]*)")
+
+
+class _Fault(NamedTuple):
+    """One refusal: kind, path as written, the union branch it was found in, whether it is about the key, and the value."""
+
+    type: str
+    path: tuple[str, ...]
+    branch: str
+    branch_at: int
+    is_key: bool
+    value: Any
+
+
+def explain_refusals(errors: list[ErrorDetails], data: Any, source: Source) -> list[Diagnostic]:
+    """Turn the model's refusals into findings, located in the source.
+
+    Args:
+        errors: what validation gave.
+        data: what was validated.
+        source: the text and its marks.
+
+    Returns:
+        Findings INT001 to INT008, one per mistake.
+    """
+    faults = _choose_branches([_trace(error, data) for error in errors])
+    bad_keys = {fault.path for fault in faults if fault.is_key}
+    misspelt = {(*fault.path[:-1], _guess_key(fault.path)) for fault in faults if fault.type == "extra_forbidden"}
+    findings = []
+    for fault in faults:
+        is_follow_up = fault.path in misspelt or any(fault.path[: len(key)] == key for key in bad_keys)
+        if fault.type != "missing" or not is_follow_up:
+            findings.append(source.locate(_explain(fault, source)))
+    return list(dict.fromkeys(findings))
+
+
+def _trace(error: ErrorDetails, data: Any) -> _Fault:
+    """Walk the error's path through the data, so that parts which name a union's branch fall out."""
+    parts = list(error["loc"])
+    missing = parts.pop() if error["type"] == "missing" else None
+    path: list[str] = []
+    here, branch, branch_at, is_key = data, "", 0, False
+    for part in parts:
+        if part == "[key]":
+            is_key = True
+        elif _has(here, part):
+            here = here[part]
+            path.append(str(part))
+        else:
+            branch, branch_at = str(part), len(path)
+    if missing is not None:
+        path.append(str(missing))
+    return _Fault(error["type"], tuple(path), branch, branch_at, is_key, error["input"])
+
+
+def _has(value: Any, part: str | int) -> bool:
+    if isinstance(value, dict):
+        return part in value
+    return isinstance(value, list) and isinstance(part, int) and part < len(value)
+
+
+def _choose_branches(faults: list[_Fault]) -> list[_Fault]:
+    """Keep, of a union's branches, those that the value was meant for; one fault when it fits none."""
+    branches: dict[tuple[str, ...], dict[str, list[_Fault]]] = defaultdict(lambda: defaultdict(list))
+    chosen = [fault for fault in faults if not fault.branch]
+    for fault in faults:
+        if fault.branch:
+            branches[fault.path[: fault.branch_at]][fault.branch].append(fault)
+    for path, by_branch in branches.items():
+        meant = [group for group in by_branch.values() if not any(f.path == path and f.type.endswith("_type") for f in group)]
+        chosen += [fault for group in meant for fault in group] or next(iter(by_branch.values()))[:1]
+    return chosen
+
+
+def _explain(fault: _Fault, source: Source) -> Diagnostic:
+    where, name = ".".join(fault.path), fault.path[-1] if fault.path else "the file"
+    if fault.type == "invalid_key":  # a number stands where the model has words
+        return _explain_unknown(fault, where, name)
+    if len(fault.path) > 1 and fault.path[-1].isdigit() and not fault.is_key:
+        name = f"item {int(fault.path[-1]) + 1} of {fault.path[-2]}"
+    expected = describe_schema(fault.path, fault.is_key)
+    if fault.is_key:
+        summary = f"{name} cannot be a key of {fault.path[-2]}"
+        fix = "take the quotes away" if name.isdigit() and "number" in expected else "rename the key"
+        return Diagnostic("INT006", "error", where + "@key", summary, expected, fix=fix)
+    if fault.type == "extra_forbidden":
+        return _explain_unknown(fault, where, name)
+    if fault.type == "missing":
+        parent = fault.path[-2] if len(fault.path) > 1 else "the file"
+        return Diagnostic(
+            "INT002", "error", where, f"{parent} has no {name}", expected, fix=f"add {name}: to {parent}{_recall(fault.path)}"
+        )
+    if fault.value is None:
+        fix = "write a value, or delete the line"
+        return Diagnostic("INT008", "error", where, f"{name} has no value", expected, fix=fix)
+    if fault.type == "too_short":
+        return Diagnostic("INT007", "error", where, f"{name} is empty", f"{expected}, at least one", fix="add an entry")
+    raw = source.values[where].raw if where in source.values else ""
+    if (
+        fault.type == "literal_error"
+        and isinstance(fault.value, str)
+        and fault.value in expected.removeprefix("one of ").split(", ")
+    ):
+        fix = f"take the quotes away: {fault.value}"
+        return Diagnostic("INT005", "error", where, f'{name} cannot be the text "{fault.value}"', expected, fix=fix)
+    if fault.type == "literal_error":
+        near = get_close_matches(str(fault.value).lower(), expected.removeprefix("one of ").split(", "), 1, 0.6)
+        fix = f"did you mean {near[0]}?" if near else "choose one of them"
+        return Diagnostic("INT005", "error", where, f"{name} cannot be {_show(fault.value, raw)}", expected, fix=fix)
+    if fault.type == "time_zone":
+        from zoneinfo import available_timezones
+
+        fix = suggest(fault.value, sorted(available_timezones()), "take a name that timedatectl list-timezones gives")
+        return Diagnostic("INT030", "error", where, f"there is no time zone {fault.value}", expected, fix=fix)
+    if fault.type in _RANGE:
+        summary = f"{name} is out of range: {_show(fault.value, raw)}"
+        return Diagnostic("INT004", "error", where, summary, expected, fix=_suggest_bound(fault))
+    if fault.type in _FORMAT and isinstance(fault.value, str):
+        return _explain_format(fault, where, name, expected)
+    actual = describe_value(fault.value)
+    fix = _suggest_rewriting(fault.value, fault.path, source) or _suggest_form(fault.path)
+    return Diagnostic("INT003", "error", where, f"{name} is {actual}", expected, fix=fix)
+
+
+def _guess_key(path: tuple[str, ...]) -> str:
+    """Return the key that an unknown one was probably meant for; empty when none is near."""
+    near = get_close_matches(path[-1].lower().replace("-", "_"), list_keys(path[:-1]), 1, 0.6)
+    return near[0] if near else ""
+
+
+def _recall(path: tuple[str, ...]) -> str:
+    """Return what a key is for, as the schema says it, to stand behind a fix."""
+    text = describe_key(path)
+    return f" ({text})" if text else ""
+
+
+def _explain_unknown(fault: _Fault, where: str, name: str) -> Diagnostic:
+    known, near = list_keys(fault.path[:-1]), _guess_key(fault.path)
+    parent = fault.path[-2] if len(fault.path) > 1 else "the file"
+    fix = f"did you mean {near}?" if near else "delete it"
+    return Diagnostic("INT001", "error", where + "@key", f"{parent} knows no key {name}", f"one of {', '.join(known)}", fix=fix)
+
+
+def _explain_format(fault: _Fault, where: str, name: str, expected: str) -> Diagnostic:
+    summary, fix = f'{name} cannot be "{fault.value}"', "write it in that form"
+    if fault.type == "ipv4_prefix":
+        fix = _suggest_prefix(fault.value) or fix
+    elif fault.value != fault.value.lower() and "lower" in expected:
+        fix = f"write {fault.value.lower()}"
+    return Diagnostic("INT006", "error", where, summary, expected, fix=fix)
+
+
+def _suggest_prefix(text: str) -> str:
+    """Return the way out for a prefix whose host bits are set; empty when the text is no address at all."""
+    from ipaddress import IPv4Network
+
+    try:
+        return f"write {IPv4Network(text, strict=False)}, the prefix that holds it"
+    except ValueError:
+        return ""
+
+
+def _suggest_bound(fault: _Fault) -> str:
+    """Return the bound that the value is beyond as the way out: the nearest value that is taken."""
+    for kind in find_schema(fault.path):
+        low, high = kind.get("minimum"), kind.get("maximum")
+        if isinstance(fault.value, int | float) and low is not None and fault.value < low:
+            return f"write {low:g} or more" if isinstance(low, float) else f"write {low} or more"
+        if isinstance(fault.value, int | float) and high is not None and fault.value > high:
+            return f"write {high:g} or less" if isinstance(high, float) else f"write {high} or less"
+    return "write a number within the bounds"
+
+
+_FORMS = {
+    "object": "write its keys below it, each in a line of its own, indented",
+    "array": "write the items in [ ], with commas between them",
+    "integer": "write the number alone, without quotes, unit or fraction",
+    "number": "write the number alone, without quotes or unit",
+    "boolean": "write true or false, without quotes",
+    "string": "write a text, in quotes where YAML would take it for something else",
+}
+"""How each type of value is written, for when nothing nearer to the mistake can be said."""
+
+
+def _suggest_form(path: tuple[str, ...]) -> str:
+    """Return how a value of the types that belong at this path is written."""
+    kinds = find_schema(path)
+    if any("enum" in kind for kind in kinds):
+        return "choose one of them"
+    ways = [_FORMS[kind["type"]] for kind in kinds if kind.get("type") in _FORMS and not {"pattern", "format"} & kind.keys()]
+    return ", or ".join(ways) or "write it in that form"
+
+
+def _suggest_rewriting(value: Any, path: tuple[str, ...], source: Source) -> str:
+    """Return the way out when YAML made something else of a word, or a number was written as text."""
+    mark = source.values.get(".".join(path))
+    kinds = find_schema(path)
+    if mark is None:
+        return ""
+    if isinstance(value, str):
+        number = _NUMBER.fullmatch(value)
+        if number is None or not any(kind.get("type") in {"integer", "number"} for kind in kinds):
+            return ""
+        return f"write {number[1]}; the unit is in the key's name" if number[2] else f"take the quotes away: {value}"
+    texts = [kind for kind in kinds if kind.get("type") == "string" and "format" not in kind]
+    if mark.plain and mark.raw and any(re.search(kind.get("pattern", ""), mark.raw) for kind in texts):
+        return f'put it in quotes: "{mark.raw}"'
+    return ""
+
+
+def _show(value: Any, raw: str) -> str:
+    """Return a value as the user wrote it, and what YAML made of it where that differs."""
+    if isinstance(value, str) or not raw or raw == str(value):
+        return str(value)
+    return f"{raw} ({describe_value(value)})"

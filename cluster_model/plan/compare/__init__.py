@@ -1,0 +1,1 @@
+"""What changes from one plan to another."""

@@ -1,0 +1,237 @@
+"""What changes between two plans: devices, cables, addresses, and every setting that differs. Pure data, no words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from cluster_model.plan.compare.tenants import ValueChange, compare_overlays, compare_tenants
+from cluster_model.plan.model import Cable, Pdu, Plan, Server, Service, Switch
+
+Action = Literal["add", "remove", "rename", "move"]
+Device = Server | Switch | Pdu
+KINDS = ("server", "switch", "pdu")
+_SKIPPED = {"name", "rack", "u", "where", "optics_w"}  # said as a move, or it follows from the cables
+_OVERLAYS = {"overlay", "bonds"}  # compare_tenants.py has them
+_TIERS = {"leafs", "borders", "spines", "cores"}
+_COUNTS = {*_TIERS, *(f"{kind}_cables" for kind in ("host_leaf", "fabric_manager", "peer_link", "leaf_spine", "spine_core"))}
+_COMPARED = {"name", "version", "digest", "site", "racks", "servers", "switches", "pdus", "cables", "networks", "lossless"}
+_COMPARED |= {"tenants", "border_peers", "meetings", "partitions"}
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceChange:
+    """A device that comes, goes, moves or is renamed; `old` and `new` are places, or names for a rename."""
+
+    action: Action
+    kind: str
+    name: str
+    model: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class CableChange:
+    """A cable to pull, to remove, or whose far end goes elsewhere. Ends are `device:port`."""
+
+    action: Literal["add", "remove", "move", "replace"]
+    network: str
+    near: str
+    old: str
+    new: str
+    medium: str
+    length_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything that differs between two plans, in the order of the plans."""
+
+    devices: list[DeviceChange] = field(default_factory=list)
+    cables: list[CableChange] = field(default_factory=list)
+    addresses: list[ValueChange] = field(default_factory=list)
+    tenants: list[ValueChange] = field(default_factory=list)
+    overlays: list[ValueChange] = field(default_factory=list)  # what switches and servers have of tenants
+    settings: list[ValueChange] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        values = self.addresses or self.tenants or self.overlays or self.settings
+        return bool(self.devices or self.cables or values)
+
+    def count(self, changes: Iterable[DeviceChange | CableChange], action: str, kind: str = "") -> int:
+        """Return how many changes are of an action, and of a kind of device."""
+        return sum(change.action == action and kind in {"", getattr(change, "kind", "")} for change in changes)
+
+
+def compare_plans(old: Plan, new: Plan) -> Comparison:
+    """Return what changes from one plan to the other.
+
+    A device that leaves while one with the same serial, or with the same model at the same place, comes is taken for renamed: its
+    cables stay where they are.
+    """
+    found = Comparison()
+    new_names: dict[str, str] = {}
+    pairs: list[tuple[Device, Device]] = []
+    for kind, before, after in zip(KINDS, _devices(old), _devices(new), strict=True):
+        names, changes, same = _compare_devices(kind, before, after)
+        new_names |= names
+        found.devices.extend(changes)
+        pairs.extend(same)
+    found.cables.extend(_compare_cables(old.cables, new.cables, new_names))
+    for first, second in pairs:
+        for change in _compare_values(first, second, new_names):
+            (found.addresses if _is_address(change) else found.settings).append(change)
+        if not isinstance(first, Pdu) and not isinstance(second, Pdu):
+            found.overlays.extend(compare_overlays(first, second))
+    found.tenants.extend(compare_tenants(old, new))
+    found.settings.extend(_compare_named("rack", old.racks, new.racks))
+    found.settings.extend(_compare_named("network", old.networks, new.networks))
+    found.settings.extend(_compare_fields("lossless", old.lossless, new.lossless))
+    found.settings.extend(_compare_fields("site", old.site, new.site))
+    if old.name != new.name:
+        found.settings.append(ValueChange("cluster", "name", old.name, new.name))
+    if not found and any(
+        getattr(old, part.name) != getattr(new, part.name) for part in fields(old) if part.name not in _COMPARED
+    ):
+        found.settings.append(ValueChange("cluster", "power or materials", "", "differ"))
+    return found
+
+
+def _devices(plan: Plan) -> tuple[Mapping[str, Device], ...]:
+    return (
+        {device.name: device for device in plan.servers},
+        {device.name: device for device in plan.switches},
+        {device.name: device for device in plan.pdus},
+    )
+
+
+def _compare_devices(
+    kind: str, before: Mapping[str, Device], after: Mapping[str, Device]
+) -> tuple[dict[str, str], list[DeviceChange], list[tuple[Device, Device]]]:
+    """Return names that changed, changes, and the devices that stay as pairs."""
+    gone = [device for name, device in before.items() if name not in after]
+    come = {name: device for name, device in after.items() if name not in before}
+    by_serial = {device.serial: device for device in come.values() if device.serial}
+    by_place = {(_place(device), device.model): device for device in come.values()}
+    renamed: dict[str, str] = {}
+    changes = []
+    for device in gone:
+        twin = by_serial.get(device.serial) if device.serial else by_place.get((_place(device), device.model))
+        if twin is not None and twin.name in come:
+            renamed[device.name] = twin.name
+            del come[twin.name]
+            changes.append(DeviceChange("rename", kind, device.name, device.model, device.name, twin.name))
+        else:
+            changes.append(DeviceChange("remove", kind, device.name, device.model, _place(device), ""))
+    changes += [DeviceChange("add", kind, name, device.model, "", _place(device)) for name, device in come.items()]
+    pairs = [(device, after[renamed.get(name, name)]) for name, device in before.items() if renamed.get(name, name) in after]
+    for first, second in pairs:
+        if _place(first) != _place(second):
+            changes.append(DeviceChange("move", kind, second.name, second.model, _place(first), _place(second)))
+    return renamed, changes, pairs
+
+
+def _place(device: Device) -> str:
+    return f"{device.rack} feed {device.feed}" if isinstance(device, Pdu) else f"{device.rack} U{device.u}"
+
+
+def _compare_cables(before: Iterable[Cable], after: Iterable[Cable], names: Mapping[str, str]) -> Iterator[CableChange]:
+    """Yield cables that come, go, or end elsewhere. A cable is known by its near end, so is one whose device was renamed."""
+    old = {f"{names.get(cable.a, cable.a)}:{cable.a_port}": cable for cable in before}
+    new = {cable.label: cable for cable in after}
+    for near, cable in old.items():
+        far = f"{names.get(cable.b, cable.b)}:{cable.b_port}"
+        other = new.get(near)
+        if other is None:
+            yield CableChange("remove", cable.network, near, far, "", cable.medium, cable.length_m)
+        elif far != f"{other.b}:{other.b_port}":
+            yield CableChange("move", other.network, near, far, f"{other.b}:{other.b_port}", other.medium, other.length_m)
+        elif (cable.medium, cable.length_m, cable.a_optic, cable.b_optic) != (
+            other.medium,
+            other.length_m,
+            other.a_optic,
+            other.b_optic,
+        ):
+            was, now = f"{cable.medium} {cable.length_m:g} m", f"{other.medium} {other.length_m:g} m"
+            yield CableChange("replace", other.network, near, was, now, other.medium, other.length_m)
+    for near, cable in new.items():
+        if near not in old:
+            yield CableChange("add", cable.network, near, "", f"{cable.b}:{cable.b_port}", cable.medium, cable.length_m)
+
+
+def _compare_values(old: Device, new: Device, names: Mapping[str, str]) -> Iterator[ValueChange]:
+    """Yield every other value of a device that stays."""
+    for part in fields(old):
+        before, after = getattr(old, part.name), getattr(new, part.name)
+        if before == after or part.name in _SKIPPED | _OVERLAYS:
+            continue
+        if part.name == "ports":
+            yield from _compare_ports(new.name, before, after, names)
+        elif part.name == "services":
+            yield from _compare_services(new.name, before, after)
+        elif part.name in {"management", "bmc"} and before is not None and after is not None:
+            yield from _compare_fields(f"{new.name} {part.name}", before, after, skip={"peer", "peer_port"})
+        else:
+            yield _make_change(new.name, part.name, before, after)
+
+
+def _compare_ports(device: str, before: Iterable[Any], after: Iterable[Any], names: Mapping[str, str]) -> Iterator[ValueChange]:
+    """Yield values of ports that are in both; the far ends are said with the cables."""
+    old = {port.name: port for port in before}
+    for port in after:
+        if port.name in old and names.get(old[port.name].peer, old[port.name].peer) == port.peer:
+            yield from _compare_fields(f"{device}:{port.name}", old[port.name], port, skip={"peer", "peer_port"})
+        elif port.name in old:
+            yield from _compare_fields(f"{device}:{port.name}", old[port.name], port, skip={"peer", "peer_port", "peer_asn"})
+
+
+def _compare_services(device: str, before: Iterable[Service], after: Iterable[Service]) -> Iterator[ValueChange]:
+    old = {(service.network, service.purpose): service for service in before}
+    new = {(service.network, service.purpose): service for service in after}
+    for key in dict.fromkeys([*old, *new]):
+        subject = f"{device} service {key[1]}"
+        if key in old and key in new:
+            yield from _compare_fields(subject, old[key], new[key])
+        else:
+            yield ValueChange(subject, "address", *(table[key].address if key in table else "none" for table in (old, new)))
+
+
+def _compare_named(kind: str, before: Iterable[Any], after: Iterable[Any]) -> Iterator[ValueChange]:
+    old = {item.name: item for item in before}
+    new = {item.name: item for item in after}
+    yield from (ValueChange(f"{kind} {name}", "exists", "yes", "no") for name in old if name not in new)
+    for name, item in new.items():
+        if name not in old:
+            yield ValueChange(f"{kind} {name}", "exists", "no", "yes")
+        else:
+            yield from _compare_fields(f"{kind} {name}", old[name], item, skip={"where", *_COUNTS})
+
+
+def _compare_fields(subject: str, old: Any, new: Any, skip: Iterable[str] = ()) -> Iterator[ValueChange]:
+    if old == new:
+        return
+    for part in fields(old):
+        before, after = getattr(old, part.name), getattr(new, part.name)
+        if before != after and part.name not in skip:
+            yield _make_change(subject, part.name, before, after)
+
+
+def _make_change(subject: str, key: str, before: Any, after: Any) -> ValueChange:
+    old, new = _format(before), _format(after)
+    return ValueChange(subject, key, old, new if new != old else f"another {new.removeprefix('a ')}")
+
+
+def _is_address(change: ValueChange) -> bool:
+    return change.key in {"address", "peer_address", "gateway", "loopback", "asn", "peer_asn", "originates", "gateways", "route"}
+
+
+def _format(value: Any) -> str:
+    """Return a value in words: lists of plain values in full, lists of objects by their count."""
+    if value is None or value == "":
+        return "none"
+    if isinstance(value, tuple):
+        plain = all(isinstance(item, str | int | float) for item in value)
+        return ", ".join(map(str, value)) or "none" if plain and len(value) < 6 else f"a list of {len(value)}"
+    return f"a table of {len(value)}" if isinstance(value, dict) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""Switches, links, ports and addresses of the networks."""

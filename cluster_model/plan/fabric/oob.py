@@ -1,0 +1,348 @@
+"""The out-of-band network: a leaf per rack or per few neighbours, with VLANs for BMCs and PDUs, switches, and provisioning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from cluster_model.catalogue.types import ServerPort as PortType
+from cluster_model.intent.model.networks import OobNetwork
+from cluster_model.names import DeviceName, format_name
+from cluster_model.plan.context import Context, SwitchModel
+from cluster_model.plan.draft import PduDraft, ServerDraft, SwitchDraft
+from cluster_model.plan.fabric.addressing import PoolTooSmall, advise_wider, cut_pool, pow2, prefix, text
+from cluster_model.plan.fabric.clos import Impossible, size_clos
+from cluster_model.plan.fabric.legs import ports_for
+from cluster_model.plan.fabric.links import Link
+from cluster_model.plan.fabric.ports import Seat, count_ports, speeds_of
+from cluster_model.plan.fabric.shape import FabricShape
+from cluster_model.plan.fabric.upstream import lead_out
+from cluster_model.plan.fabric.wiring import Wirer
+from cluster_model.plan.floor.placement import Floor, reserve_tops
+from cluster_model.plan.model import Management, ServerPort, SwitchPort, Tier, Vlan
+from cluster_model.plan.services.provisioning import choose_boot_servers, find_boot_port
+
+SEGMENTS = ("bmc", "switch", "host")
+SWITCH_SEGMENT = 1
+BMC_SPEED_GBPS = 1
+
+
+@dataclass(slots=True)
+class Blocks:
+    """Racks by out-of-band leaf. `tops` has the rack unit kept for the leaf; the leaf stands in the block's first rack."""
+
+    racks: list[list[str]] = field(default_factory=list)
+    tops: dict[str, int] = field(default_factory=dict)
+    numbers: list[int] = field(default_factory=list)  # address position of each block
+    positions: int = 0  # one more than the highest number
+
+
+def plan_blocks(ctx: Context, floor: Floor, leaf: SwitchModel) -> Blocks:
+    """Divide the floor in blocks and keep the top of each block's first rack for its leaf."""
+    intent = ctx.cluster.networks.oob
+    rows = ctx.cluster.racks.rows
+    width = pow2(max(row.racks for row in rows.values()))
+    blocks: dict[tuple[int, int], list[str]] = {}
+    for spaces in floor.groups.values():
+        for space in spaces:
+            key = (rows[space.rack.row].id - 1, (space.rack.position - 1) // intent.racks_per_leaf)
+            blocks.setdefault(key, []).append(space.rack.name)
+    found = Blocks()
+    for (row, part), racks in sorted(blocks.items()):
+        found.racks.append(racks)
+        found.numbers.append(row * width + part)
+    found.positions = 1 + max(found.numbers, default=0)
+    found.tops = reserve_tops(floor, (racks[0] for racks in found.racks), leaf.height_u)
+    return found
+
+
+def shape_oob(ctx: Context, models: tuple[SwitchModel, SwitchModel, SwitchModel], blocks: Blocks) -> FabricShape | None:
+    """Return the shape of the out-of-band network, or None with findings (NET004, NET005, NET006, ADR001)."""
+    intent = ctx.cluster.networks.oob
+    leaf, spine, core = models
+    common = speeds_of(leaf.cages) & speeds_of(spine.cages) & speeds_of(core.cages) - {BMC_SPEED_GBPS}
+    asked = intent.fabric_speed_gbps
+    if not common or (asked is not None and asked not in common):
+        known = ", ".join(str(speed) for speed in sorted(common, reverse=True))
+        ctx.report(
+            "NET004",
+            "networks.oob.fabric_speed_gbps" if asked and common else "networks.oob.spine",
+            f"leaf {leaf.ref} and spine {spine.ref} share no uplink speed" + (f" of {asked} Gb/s" if asked else ""),
+            expected=f"one of {known} Gb/s" if common else "a speed above 1 Gb/s that both have",
+            actual=f"{asked} Gb/s" if asked else "none",
+            fix=f"set fabric_speed_gbps to {max(common)}, or leave it out" if common else "choose another spine",
+        )
+        return None
+    shape = FabricShape("oob", intent, "ethernet", leaf, spine, core, {}, units=[[] for _ in blocks.racks])
+    shape.host_speed_gbps = BMC_SPEED_GBPS
+    shape.fabric_speed_gbps = asked or max(common)
+    shape.hosts_per_leaf = count_ports(leaf.cages, BMC_SPEED_GBPS)
+    shape.host_gbps = shape.hosts_per_leaf * BMC_SPEED_GBPS
+    clos = size_clos(
+        leafs=len(blocks.racks),
+        leafs_per_unit=1,
+        uplinks=intent.uplinks,
+        spine_ports=count_ports(spine.cages, shape.fabric_speed_gbps),
+        core_ports=count_ports(core.cages, shape.fabric_speed_gbps),
+        tiers=None if intent.tiers == "auto" else intent.tiers,
+        spines=intent.switches.spine,
+        cores=intent.switches.core,
+        least_spines=2,
+    )
+    if isinstance(clos, Impossible):
+        key = "switches" if clos.rule in {"NET006", "NET001"} else "tiers" if intent.tiers != "auto" else "spine"
+        ctx.report(clos.rule, f"networks.oob.{key}", clos.summary, expected=clos.expected, actual=clos.actual, fix=clos.fix)
+        return None
+    shape.clos = clos
+    return shape if _cut(ctx, shape, intent, blocks) else None
+
+
+def _cut(ctx: Context, shape: FabricShape, intent: OobNetwork, blocks: Blocks) -> bool:
+    if intent.pool is None:
+        return True
+    clos = shape.clos
+    numbered = intent.underlay == "numbered"
+    try:
+        shape.cut = cut_pool(
+            intent.pool,
+            planes=1,
+            lanes=len(SEGMENTS),
+            units=blocks.positions,
+            leafs=1,
+            seats=pow2(shape.hosts_per_leaf + 3) // 2,  # network, gateway and broadcast beside the ports
+            switches=(
+                pow2(blocks.positions),
+                pow2(clos.pods) * pow2(max(1, clos.uplinks)),
+                pow2(max(1, clos.core_groups)) * pow2(max(1, clos.cores)),
+            ),
+            slots=(pow2(max(1, clos.uplinks)), pow2(max(1, clos.spine_uplinks))) if numbered else (0, 0),
+        )
+    except PoolTooSmall as small:
+        ctx.report(
+            "ADR001",
+            "networks.oob.pool",
+            f"the pool is too small for the planned {small.role}",
+            expected=f"a prefix of length {small.needed} or shorter: {blocks.positions} rack positions of three subnets each",
+            actual=str(intent.pool),
+            fix=advise_wider(intent.pool, small.needed),
+        )
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class Plug:
+    """A device's port on the out-of-band network."""
+
+    device: ServerDraft | SwitchDraft | PduDraft
+    name: str
+    port: str
+    segment: int
+    speed_gbps: int
+    built: bool
+    rack: str
+    u: int
+    attach: Callable[[Management], None]
+
+
+@dataclass(slots=True)
+class OobWirer(Wirer):
+    """Wires the out-of-band network, after all others."""
+
+    blocks: Blocks = field(default_factory=Blocks)
+    pdus: list[PduDraft] = field(default_factory=list)
+    plugs: list[list[Plug]] = field(default_factory=list)
+
+    def place(self) -> set[str]:
+        """Make the switches; return the racks of spines and cores, which may stand there alone and want PDUs all the same."""
+        Wirer._make_switches(self)
+        return {switch.rack for switch in (*self.wired.spines.values(), *self.wired.cores.values())}
+
+    def _make_switches(self) -> None:
+        """Tell which of the placed switches are built, now that it is known what is plugged into them."""
+        units = self._built_units()
+        pods = {unit // self.shape.units_per_pod for unit in units}
+        for (_, unit, _), leaf in self.wired.leafs.items():
+            leaf.built = unit in units
+        for (_, pod, _), spine in self.wired.spines.items():
+            spine.built = pod in pods
+
+    def wire(self) -> None:
+        """Make access links and links between switches, which stand already (`place`)."""
+        by_rack: dict[str, list[Plug]] = {}
+        for plug in self._plugs():
+            by_rack.setdefault(plug.rack, []).append(plug)
+        self.plugs = [[plug for rack in racks for plug in by_rack.get(rack, [])] for racks in self.blocks.racks]
+        Wirer.wire(self)
+        if not self.ctx.failed():
+            self._add_vlans()
+            lead_out(self.ctx, self.shape, self.wired.switches, self.links)
+
+    def _plugs(self) -> Iterator[Plug]:
+        """Yield every plug: PDUs, then servers, then switches.
+
+        A leaf takes the first two from its first port up, in this order, and switches from its last port down, so that either may
+        grow past its plan without moving the other.
+        """
+        for pdu in self.pdus:
+            yield Plug(pdu, pdu.name, "net", 0, 1, pdu.built, pdu.rack, 1, _setter(pdu, "management"))
+        for group, servers in self.bench.servers.items():
+            ports = ports_for(self.ctx, group, "oob")
+            for server in servers:
+                if server.model.block.bmc:
+                    yield Plug(server, server.name, "bmc", 0, 1, server.built, server.rack, server.u, _setter(server, "bmc"))
+                for port in ports:
+                    yield self._host_plug(server, port)
+        for switch in self.bench.switches:
+            if switch.model.block.management:
+                yield Plug(switch, switch.name, "mgmt", 1, 1, switch.built, switch.rack, switch.u, _setter(switch, "management"))
+
+    def _host_plug(self, server: ServerDraft, port: PortType) -> Plug:
+        speeds = {port.speed_gbps, *port.speeds_gbps} & speeds_of(self.shape.leaf.cages)
+
+        def attach(at: Management) -> None:
+            server.ports.append(
+                ServerPort(
+                    name=port.name,
+                    network="oob",
+                    cage=port.cage,
+                    sub=0,
+                    rail=-1,
+                    plane=1,
+                    speed_gbps=max(speeds, default=1),
+                    mtu_bytes=self.host_mtu_bytes,
+                    nic=port.nic,
+                    rdma="",
+                    pci=port.pci or "",
+                    gpu=-1,
+                    numa=-1 if port.numa is None else port.numa,
+                    mac=server.macs.get(port.name, ""),
+                    guid="",
+                    address=at.address,
+                    gateway=at.gateway,
+                    route="0.0.0.0/0",
+                    table=0,
+                    peer=at.peer,
+                    peer_port=at.peer_port,
+                )
+            )
+
+        return Plug(server, server.name, port.name, 2, max(speeds, default=1), server.built, server.rack, server.u, attach)
+
+    def _built_units(self) -> set[int]:
+        return {unit for unit, plugs in enumerate(self.plugs) if any(plug.built for plug in plugs)}
+
+    def _stand(
+        self, role: Tier, model: SwitchModel, plane: int, block: int, index: int, home: list[str] | None
+    ) -> tuple[str, str, int]:
+        if role != "leaf":
+            return Wirer._stand(self, role, model, plane, block, index, home)
+        rack = self.blocks.racks[block - 1][0]
+        return format_name(DeviceName("switch", "oob", "leaf", rack=rack)), rack, self.blocks.tops.get(rack, 0)
+
+    def _position(self, unit: int) -> int:
+        return self.blocks.numbers[unit]
+
+    def _wire_unit(self, unit: int) -> None:
+        leaf = self.wired.leafs[0, unit, 0]
+        seated = self._seat(leaf, self.plugs[unit])
+        if not leaf.built:
+            return
+        vlans = self._vlan_ids()
+        for plug, seat, order in seated:
+            self._note_plug(leaf, seat, plug)
+            if plug.built:
+                self._plug_in(leaf, seat, plug, unit, order, vlans[plug.segment])
+
+    def _vlan_ids(self) -> tuple[int, int, int]:
+        """Return the VLAN id of each segment, in the order of `SEGMENTS`."""
+        vlans = self.ctx.cluster.networks.oob.vlans
+        return vlans.bmc, vlans.switch, vlans.host
+
+    def _seat(self, leaf: SwitchDraft, plugs: list[Plug]) -> list[tuple[Plug, Seat, int]]:
+        """Return each plug with its seat and the seat's number from 0, and set the leaf's modes. Errors: NET001."""
+        low = [plug for plug in plugs if plug.segment != SWITCH_SEGMENT]
+        high = [plug for plug in plugs if plug.segment == SWITCH_SEGMENT]
+        layout = self._leaf_layout(leaf, tuple(plug.speed_gbps for plug in low))
+        uplinks = (self.shape.fabric_speed_gbps, self.shape.clos.uplinks)
+        whole = self.ctx.layout(leaf.model, ((BMC_SPEED_GBPS, self.shape.hosts_per_leaf),), uplinks)
+        seats = whole.down
+        missing = len(low) + len(high) - len(seats)
+        if missing > 0:
+            self._exhausted("leaf", leaf.model, len(plugs) + self.shape.clos.uplinks, missing)
+            return []
+        top = seats[len(seats) - len(high) :]
+        taken = {seat.cage for seat in top}
+        leaf.modes = tuple(b if b.cage in taken else a for a, b in zip(layout.modes, whole.modes, strict=True))
+        seated = [(plug, seat, order) for order, (plug, seat) in enumerate(zip(low, layout.down, strict=False))]
+        return seated + [(plug, seats[-order], len(seats) - order) for order, plug in enumerate(high, 1)]
+
+    def _plug_in(self, leaf: SwitchDraft, seat: Seat, plug: Plug, unit: int, order: int, vlan: int) -> None:
+        address = gateway = ""
+        if self.shape.cut:
+            first = self.shape.cut.leaf(0, plug.segment, self._position(unit), 0)
+            address = f"{text(first + 2 + order)}/{prefix(first, self.shape.cut.leaf_size).rpartition('/')[2]}"
+            gateway = text(first + 1)
+        plug.attach(Management(address, gateway, "", leaf.name, seat.name))
+        leaf.ports.append(
+            SwitchPort(
+                seat.name,
+                seat.cage,
+                seat.sub,
+                seat.speed_gbps,
+                "host",
+                plug.name,
+                plug.port,
+                0,
+                "",
+                address.partition("/")[0],
+                vlan=vlan,
+            )
+        )
+
+    def _note_plug(self, leaf: SwitchDraft, seat: Seat, plug: Plug) -> None:
+        self.links.append(
+            Link(
+                kind="host_leaf",
+                way="single",
+                near=plug.name,
+                near_port=plug.port,
+                near_rack=plug.rack,
+                near_u=plug.u,
+                near_cage=0,
+                near_end=seat.end,
+                near_optics={},
+                far=leaf,
+                seat=seat,
+                built=plug.built,
+            )
+        )
+
+    def _add_vlans(self) -> None:
+        intent, cut = self.ctx.cluster.networks.oob, self.shape.cut
+        if cut is None:
+            return
+        relays = tuple(map(str, intent.dhcp_servers)) or self._boot_addresses()
+        ids = self._vlan_ids()
+        for unit in range(len(self.blocks.racks)):
+            leaf = self.wired.leafs[0, unit, 0]
+            made = []
+            for segment, name in enumerate(SEGMENTS):
+                first = cut.leaf(0, segment, self._position(unit), 0)
+                whole = prefix(first, cut.leaf_size)
+                made.append(Vlan(ids[segment], name, f"{text(first + 1)}/{whole.rpartition('/')[2]}", whole, relays))
+                leaf.originates.append(whole)
+            leaf.vlans = tuple(made)
+
+    def _boot_addresses(self) -> tuple[str, ...]:
+        """Return the provisioning addresses of the servers that answer DHCP, one of each."""
+        ports = (find_boot_port(server.ports) for server in choose_boot_servers(self.ctx.cluster, self.bench))
+        return tuple(port.address.partition("/")[0] for port in ports if port is not None)
+
+
+def _setter(draft: ServerDraft | SwitchDraft | PduDraft, name: str) -> Callable[[Management], None]:
+    def attach(at: Management) -> None:
+        mac = draft.bmc_mac if isinstance(draft, ServerDraft) else draft.mac
+        setattr(draft, name, replace(at, mac=mac))
+
+    return attach

@@ -1,0 +1,1 @@
+"""Racks: where everything stands, and what power it has."""

@@ -1,0 +1,1 @@
+"""Services as planned, one module per service."""

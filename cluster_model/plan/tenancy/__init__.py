@@ -1,0 +1,1 @@
+"""What tenants need of switches and servers."""

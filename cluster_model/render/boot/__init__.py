@@ -1,0 +1,1 @@
+"""boot/: what takes a machine from power-on to an operating system."""

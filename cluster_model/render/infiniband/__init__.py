@@ -1,0 +1,1 @@
+"""fabric-manager/: what subnet managers and the tools beside them read."""

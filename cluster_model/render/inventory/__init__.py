@@ -1,0 +1,1 @@
+"""inventory/inventory.json, for Ansible."""

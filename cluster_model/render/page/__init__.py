@@ -1,0 +1,1 @@
+"""index.html, the page that a person opens first."""

@@ -1,0 +1,1 @@
+"""Sessions to BMCs, by Redfish and IPMI."""

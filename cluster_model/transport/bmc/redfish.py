@@ -1,0 +1,392 @@
+"""BMCs by Redfish, with sushy."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import re
+import ssl
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cluster_model.intent.source.hardware_addresses import parse_mac
+from cluster_model.transport.bmc.controller import (
+    Action,
+    Bmc,
+    BmcError,
+    BmcLogin,
+    BmcTarget,
+    BootDevice,
+    Language,
+    Machine,
+    Power,
+    clean_machine,
+    give_order,
+    retry,
+)
+from cluster_model.transport.session import shorten
+
+if TYPE_CHECKING:
+    from sushy.main import Sushy
+    from sushy.resources.system.system import System
+
+PORT = {"https": 443, "http": 80}
+_POWER: dict[str, Power] = {"On": "on", "PoweringOff": "on", "Off": "off", "PoweringOn": "off", "Paused": "on"}
+_RESETS: dict[Action, tuple[str, ...]] = {
+    "on": ("On", "ForceOn"),
+    "off": ("ForceOff",),
+    "soft": ("GracefulShutdown",),
+    "cycle": ("PowerCycle", "ForceRestart"),
+    "reset": ("ForceRestart", "GracefulRestart"),
+}
+"""What to ask for, the first that the BMC allows (DSP0268, Resource.ResetType)."""
+_FULL = re.compile(r"SessionLimitExceeded|session limit|maximum (number of )?(user )?sessions", re.I)
+_TARGETS: dict[BootDevice, str] = {"pxe": "Pxe", "http": "UefiHttp", "disk": "Hdd", "none": "None"}
+Result = TypeVar("Result")
+
+
+class RedfishBmc:
+    """A machine behind a Redfish service, found there by serial number or MAC."""
+
+    language: Language = "redfish"
+
+    def __init__(self, target: BmcTarget, login: BmcLogin) -> None:
+        self._target = target
+        self._login = login
+        self._service, new_certificate = retry(lambda: _log_in(target, login), login)
+        try:
+            self._system = self._ask(lambda: _find_system(self._service, target))
+        except BmcError:
+            self.close()
+            raise
+        # Only now: whatever else answered at the address, as a machine that has it by mistake, would stay the BMC for ever.
+        if new_certificate:
+            remember_certificate(_place(target, login), new_certificate)
+
+    def read_power(self) -> Power:
+        """Return whether the machine is on, read anew."""
+        return self._ask(self._read_power)
+
+    def _read_power(self) -> Power:
+        self._system.refresh(force=True)
+        return _POWER.get(str(self._system.json.get("PowerState", "")), "unknown")
+
+    def switch(self, action: Action) -> None:
+        """Switch power, as give_order does."""
+        give_order(self.read_power, self._order, action, self._login)
+
+    def _order(self, order: Action) -> None:
+        allowed = self._ask(lambda: {str(value.value) for value in self._system.get_allowed_reset_system_values()})
+        chosen = next((value for value in _RESETS[order] if value in allowed), _RESETS[order][0])
+        try:
+            self._tell(lambda: self._system.reset_system(_enum("ResetType", chosen)))
+        except BmcError as error:
+            if _may_be_done(error):
+                raise BmcError("unsure", str(error)) from None
+            raise
+
+    def boot_once(self, device: BootDevice, *, uefi: bool, persistent: bool = False) -> None:
+        """Boot from `device` at the next start, by UEFI or BIOS."""
+        enabled = "Disabled" if device == "none" else "Continuous" if persistent else "Once"
+        mode = _enum("BootSourceOverrideMode", "UEFI" if uefi else "Legacy")
+        target = _enum("BootSource", _TARGETS[device])
+
+        def tell(with_mode: bool) -> None:
+            more = {"mode": mode} if with_mode and device != "none" else {}
+            self._system.set_system_boot_options(target=target, enabled=_enum("BootSourceOverrideEnabled", enabled), **more)
+
+        try:
+            self._tell(lambda: tell(True))
+        except BmcError as error:
+            # Firmware that has one mode only refuses to be told it.
+            if error.cause != "refusal" or device == "none":
+                raise
+            self._tell(lambda: tell(False))
+
+    def read_machine(self) -> Machine:
+        """Return what the service tells; parts that a BMC lacks or gets wrong stay empty."""
+        self._ask(lambda: self._system.refresh(force=True))
+        return clean_machine(self._tell(self._describe))
+
+    def _describe(self) -> Machine:
+        told = self._system.json
+        memory, processors = told.get("MemorySummary") or {}, told.get("ProcessorSummary") or {}
+        manager = self._manager()
+        return Machine(
+            "redfish",
+            _POWER.get(str(told.get("PowerState", "")), "unknown"),
+            _text(told.get("SerialNumber")),
+            _text(told.get("Manufacturer")),
+            _text(told.get("Model")),
+            _text(told.get("UUID")),
+            _text(told.get("BiosVersion")),
+            _text(manager.get("FirmwareVersion")),
+            next((mac for _, mac in self._macs(manager)), ""),
+            tuple(self._macs(told)),
+            float(memory.get("TotalSystemMemoryGiB") or 0),
+            int(processors.get("Count") or 0),
+            _text((told.get("Status") or {}).get("Health")),
+        )
+
+    def close(self) -> None:
+        """Log out."""
+        with contextlib.suppress(Exception):
+            self._service._auth.close()
+        with contextlib.suppress(Exception):
+            self._service._conn._session.close()
+
+    def _manager(self) -> dict[str, Any]:
+        links = (self._system.json.get("Links") or {}).get("ManagedBy") or []
+        return self._part(links[0]) if links else {}
+
+    def _macs(self, owner: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield the ports of a system or manager that have a MAC, with their names."""
+        for link in self._part(owner.get("EthernetInterfaces")).get("Members") or []:
+            port = self._part(link)
+            mac = parse_mac(_text(port.get("PermanentMACAddress")) or _text(port.get("MACAddress")))
+            if mac:
+                yield _text(port.get("Id")) or _text(port.get("Name")), mac
+
+    def _part(self, link: Any) -> dict[str, Any]:
+        path = link.get("@odata.id") if isinstance(link, dict) else None
+        if not isinstance(path, str):
+            return {}
+        try:
+            found = self._ask(lambda: self._service._conn.get(path).json())
+        except BmcError as error:
+            if error.cause in {"refusal", "language", "starting"}:
+                return {}
+            raise
+        return found if isinstance(found, dict) else {}
+
+    def _ask(self, work: Callable[[], Result]) -> Result:
+        return retry(lambda: self._tell(work), self._login)
+
+    def _tell(self, work: Callable[[], Result]) -> Result:
+        with _explained(self._login):
+            return work()
+
+
+def open_redfish(target: BmcTarget, login: BmcLogin) -> Bmc:
+    """Return the machine behind the Redfish service at the target's address."""
+    return RedfishBmc(target, login)
+
+
+def _place(target: BmcTarget, login: BmcLogin) -> str:
+    return f"{target.address}:{target.port or PORT[login.scheme]}"
+
+
+def _log_in(target: BmcTarget, login: BmcLogin) -> tuple[Sushy, str]:
+    """Return the service, and the fingerprint of its certificate where it is to be trusted from now on."""
+    logging.getLogger("sushy").setLevel(logging.CRITICAL)
+    logging.getLogger("urllib3").setLevel(logging.CRITICAL)
+    with _explained(login):
+        from sushy import connector, main
+
+        port = target.port or PORT[login.scheme]
+        host = f"[{target.address}]" if ":" in target.address else target.address
+        base = f"{login.scheme}://{host}:{port}"
+        verify = login.scheme == "https" and login.tls == "verify"
+        # One try: with none sushy makes it three of its own, two seconds apart.
+        line = connector.Connector(
+            base,
+            verify=verify,
+            server_side_retries=1,
+            default_request_timeout=login.answer_s,
+            connect_timeout=login.answer_s,
+        )
+        line._session.trust_env = False
+        known, pin = "", ""
+        if login.scheme == "https" and login.tls == "pin":
+            known = read_certificate(_place(target, login))
+            pin = known or fetch_certificate(target.address, port, login.answer_s)
+        if login.scheme == "https" and login.tls != "verify":
+            line._session.mount("https://", _make_adapter(pin or None))
+        way = _make_auth(login)
+        service = main.Sushy(base, auth=way, connector=line, server_side_retries=0, read_timeout=login.answer_s)
+        return service, "" if known else pin
+
+
+def _make_auth(login: BmcLogin) -> Any:
+    """Return sushy's sessions, with basic authentication for services that have none.
+
+    sushy's own fall-back would try a wrong password twice, and call a BMC without a free session a wrong password.
+    """
+    from sushy import auth, exceptions
+
+    class SessionElseBasic(auth.SessionOrBasicAuth):  # type: ignore[misc]
+        def _do_authenticate(self) -> None:
+            try:
+                auth.SessionAuth._do_authenticate(self)
+            except (exceptions.ConnectionError, exceptions.ServerSideError):
+                raise
+            except exceptions.SushyError as error:
+                # A 401 that names no reason is of a service that has no sessions, or wants a user to make one.
+                if _FULL.search(str(error)) or (isinstance(error, exceptions.AccessError) and _names_reason(error)):
+                    raise
+                self._fallback_to_basic_authentication()
+
+    return SessionElseBasic(login.user, login.password)
+
+
+def _make_adapter(fingerprint: str | None) -> Any:
+    """Return connections that take the certificate with a fingerprint, or any.
+
+    They ask no authorities, and so do not load them: that would be two thirds of what a visit costs.
+    """
+    from requests.adapters import HTTPAdapter
+    from urllib3.util.ssl_ import create_urllib3_context
+
+    class Adapter(HTTPAdapter):
+        def init_poolmanager(self, *args: Any, **more: Any) -> None:
+            context = create_urllib3_context(cert_reqs=ssl.CERT_NONE)
+            super().init_poolmanager(*args, assert_fingerprint=fingerprint, ssl_context=context, **more)
+
+    return Adapter()
+
+
+def known_bmcs() -> Path:
+    """Return the file of the certificates of BMCs that were visited, as known_hosts is for SSH: GPUYARD_KNOWN_BMCS."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    return Path(os.environ.get("GPUYARD_KNOWN_BMCS") or f"{state}/gpuyard/known_bmcs")
+
+
+def read_certificate(place: str) -> str:
+    """Return the SHA-256 fingerprint of the certificate that the BMC at `ADDRESS:PORT` had at the first visit; empty if none."""
+    try:
+        lines = known_bmcs().read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return ""
+    return next((line.split()[1] for line in reversed(lines) if line.startswith(f"{place} ")), "")
+
+
+def fetch_certificate(address: str, port: int, timeout_s: float) -> str:
+    """Return the SHA-256 fingerprint of the certificate that is shown now."""
+    text = ssl.get_server_certificate((address, port), timeout=timeout_s)
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(text)).hexdigest()
+
+
+def remember_certificate(place: str, fingerprint: str) -> None:
+    """Write down the certificate of the BMC at `ADDRESS:PORT`, which is trusted from now on."""
+    file = known_bmcs()
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # One short line appended is whole or absent, also with many visits at once.
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8") as out:
+        out.write(f"{place} {fingerprint}\n")
+
+
+def _find_system(service: Sushy, target: BmcTarget) -> System:
+    """Return the target's system: the only one, else the one with its serial number or one of its MACs."""
+    paths = service.get_system_collection().members_identities
+    if not paths:
+        raise BmcError("language", "its Redfish service has no system")
+    if len(paths) == 1:
+        return service.get_system(paths[0])
+    for path in paths:
+        system = service.get_system(path)
+        if target.serial and _text(system.json.get("SerialNumber")) == target.serial:
+            return system
+        if target.macs:
+            ports = (service._conn.get(path + "/EthernetInterfaces").json() or {}).get("Members") or []
+            for port in ports:
+                told = service._conn.get(port["@odata.id"]).json()
+                if parse_mac(_text(told.get("MACAddress"))) in target.macs:
+                    return system
+    raise BmcError("refusal", f"none of its {len(paths)} systems has the serial number or a MAC address of {target.name}")
+
+
+@contextlib.contextmanager
+def _explained(login: BmcLogin) -> Iterator[None]:
+    """Turn what sushy and requests raise into BmcError."""
+    from requests import exceptions as requests_errors
+    from sushy import exceptions
+
+    try:
+        yield
+    except BmcError:
+        raise
+    except json.JSONDecodeError as error:
+        raise BmcError("starting", f"what answers is no Redfish, or not yet: {shorten(error)[:120]}") from None
+    except exceptions.HTTPError as error:
+        raise _explain_status(error) from None
+    except (exceptions.ConnectionError, requests_errors.ConnectionError, requests_errors.Timeout) as error:
+        raise _explain_connection(str(error), login) from None
+    except (exceptions.MissingAttributeError, exceptions.MalformedAttributeError) as error:
+        raise BmcError("language", f"what answers is no Redfish: {_short(error)}") from None
+    except exceptions.SushyError as error:
+        raise BmcError("refusal", _short(error)) from None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:  # a JSONDecodeError is an OSError too
+        raise BmcError("language", f"what answers is no Redfish: {shorten(error)[:120]}") from None
+    except OSError as error:
+        raise _explain_connection(str(error), login) from None
+
+
+def _may_be_done(error: BmcError) -> bool:
+    """Return whether what was sent may have been carried out: it went out, and no answer or a gateway's came back."""
+    said = error.__context__
+    if error.cause == "silent":  # urllib3's errors by name: whoever could not connect sent nothing
+        return not re.search("ConnectTimeoutError|NewConnectionError", str(said))
+    status = getattr(said, "status_code", 0)
+    return error.cause == "busy" and status != HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def _names_reason(error: Any) -> bool:
+    told = error.extended_info if isinstance(error.extended_info, list) else [error.extended_info]
+    ids = [error.code, *(info.get("MessageId") for info in told if isinstance(info, dict))]
+    return any(id_ and not str(id_).endswith("GeneralError") for id_ in ids)
+
+
+def _explain_status(error: Any) -> BmcError:
+    """Return what an HTTP status means, by sushy's class of it and the BMC's own words."""
+    from sushy import exceptions
+
+    if _FULL.search(str(error)):
+        return BmcError("busy", f"it has no session to spare: {_short(error)}")
+    if isinstance(error, exceptions.AccessError):
+        return BmcError("login", f"wrong user or password, or no right to do this: {_short(error)}")
+    if isinstance(error, exceptions.ServerSideError):
+        return BmcError("busy", f"its own error: {_short(error)}")
+    if isinstance(error, exceptions.ResourceNotFoundError) and error.body is None:
+        return BmcError("starting", "what answers is no Redfish, or not yet: a page that is not there")
+    return BmcError("refusal", _short(error))
+
+
+def _explain_connection(text: str, login: BmcLogin) -> BmcError:
+    if "Fingerprints did not match" in text or "fingerprint" in text.lower():
+        fix = f"if it was replaced, delete its line from {known_bmcs()}"
+        return BmcError("certificate", f"its certificate is another one than at the first visit; {fix}")
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return BmcError("certificate", "no authority that this machine trusts has signed its certificate")
+    if "refused" in text:
+        return BmcError("refused", "nobody listens at the port")
+    if "SSL" in text or "WRONG_VERSION" in text:
+        return BmcError("language", "it speaks no TLS that this machine accepts")
+    if "imed out" in text or "imeout" in text:
+        return BmcError("silent", f"no answer in {login.answer_s:g} s")
+    return BmcError("silent", f"the connection broke: {shorten(text)[:120]}")
+
+
+def _short(error: Exception) -> str:
+    # sushy repeats the message as the list that it came in.
+    return shorten(str(error).partition(" Extended information:")[0])[:200]
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _enum(name: str, value: str) -> Any:
+    import sushy
+    from sushy.resources import constants
+    from sushy.resources.system import constants as system_constants
+
+    for module in (system_constants, constants, sushy):
+        kind = getattr(module, name, None)
+        if kind is not None:
+            return kind(value)
+    raise AttributeError(name)

@@ -1,0 +1,1 @@
+"""Sessions to switches."""

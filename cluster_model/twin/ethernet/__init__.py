@@ -1,0 +1,1 @@
+"""Ethernet networks of the twin: booted, tried, broken and mended."""

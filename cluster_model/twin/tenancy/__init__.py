@@ -1,0 +1,1 @@
+"""Tenants in the twin: who may reach whom, and whether they do."""

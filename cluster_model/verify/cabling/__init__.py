@@ -1,0 +1,1 @@
+"""Cables as they are, against cables as planned."""

@@ -1,0 +1,1 @@
+"""Servers as they and their BMCs describe them, against the plan."""

@@ -1,0 +1,1 @@
+"""Reading gear: one module per system whose answers are parsed."""
