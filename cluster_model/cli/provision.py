@@ -66,7 +66,7 @@ def command(cluster: Path, limits: tuple[str, ...], history: str | None, form: F
     folder holds what happened; gpuyard boot-server writes it too, so both have the same folder.
     Exit codes: 0 all reachable, 1 nodes were refused, 3 a node failed (the others went on).
     """
-    from cluster_model.deploy.journal import Journal
+    from cluster_model.deploy.journal import HeldError, Journal
 
     opened = open_cluster(cluster, form)
     journal = Journal(find_state(opened, options["state"]))
@@ -99,9 +99,14 @@ def command(cluster: Path, limits: tuple[str, ...], history: str | None, form: F
     if not options["apply"]:
         _print_intent(hosts, journal, left_out, form, options)
         return
-    if options["new_journal"]:
-        journal.own(opened.plan.name)
-    nodes, refused = _install(hosts, journal, form, options)
+    try:
+        with journal.hold():
+            if options["new_journal"]:
+                journal.own(opened.plan.name)
+            nodes, refused = _install(hosts, journal, form, options)
+    except HeldError:
+        others = f"another gpuyard provision installs by {journal.path}, and two would give a machine its orders twice"
+        raise click.UsageError(f"{others}: wait until it has ended, or interrupt it; the next run goes on") from None
     _print_nodes(nodes, refused, form)
     if form == "text":
         click.echo(f"What happened, and when: {journal.path}; of one node: gpuyard provision {cluster} --history NODE")

@@ -15,7 +15,8 @@ from cluster_model.transport.secrets import MissingSecretError, Secrets
 
 LOADERS = ("ipxe.efi", "snponly.efi", "undionly.kpxe")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""A name in a request; a longer one no file system would take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class BootFiles:
 
     def find_static(self, kind: str, names: list[str]) -> Path | None:
         """Return the file of a request for /loader, /deploy or /images; None for what is not there or leads elsewhere."""
-        if not names or not all(_NAME.match(name) for name in names):
+        if not names or not all(NAME.fullmatch(name) for name in names):
             return None
         roots = {"loader": self.loaders, "deploy": (self.deploy,), "images": (self.images,)}.get(kind, ())
         depth = 2 if kind == "images" else 1

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cluster_model.deploy.boot_files import LOADERS, BootFiles, Token
+from cluster_model.deploy.boot_files import LOADERS, NAME, BootFiles, Token
 from cluster_model.deploy.boot_fill import NotReadyError
 from cluster_model.deploy.boot_gate import Quota
 from cluster_model.deploy.journal import Journal, Node
@@ -84,7 +84,8 @@ class BootDesk:
         # The journal is read by people and programs: it has what proves a token, not the token.
         self.journal.write(name, "token", sha256=_digest(value), made=self._clock())
         self.journal.write(name, "booted", state="booted", address=address, serial=_clean(serial, 80))
-        return filled
+        # `provision` may have given the node up in between, and is told of no token that came after.
+        return filled if self.journal.node(name).offered else self.files.read("boot/ipxe/local.ipxe")
 
     def host(self, name: str, token: str, address: str) -> str:
         """Return who a host is, for its installer."""
@@ -137,7 +138,7 @@ class BootDesk:
         device = self.files.switches_by_address.get(address)
         if device is None:
             raise Refusal(403, "only switches of the plan, from their own addresses")
-        if len(names) != 1 or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", names[0]):
+        if len(names) != 1 or not NAME.fullmatch(names[0]):
             raise Refusal(404, "no such file")
         own, common = f"switches/{device}/{names[0]}", f"boot/ztp/{names[0]}"
         if (self.files.tree / own).is_file():

@@ -16,21 +16,30 @@ import os
 import socket
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from fcntl import LOCK_EX, flock
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from cluster_model.reading import open_file
 from cluster_model.transport.gear_text import clean_data
 
 State = Literal["planned", "discovered", "powered", "booted", "installing", "installed", "reachable", "failed"]
 STATES: tuple[State, ...] = get_args(State)
 FILE = "journal.jsonl"
+HELD = "provision.lock"
 STRANGERS = 1000
 """How many machines that nobody knows are kept in memory, those that asked last."""
 RESERVE_BYTES = 4 * 2**20
 """Space that only events may use without which nothing is done; an installation writes about 10 kB."""
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("at", "node", "event", "state", "step", "reason", "sha256"), str),
+    "facts": dict,
+    "made": (int, float),
+}
+"""What the members of an event are, of those that change a node; a line that has them otherwise is damaged, and left out."""
 
 
 @dataclass(slots=True)
@@ -72,8 +81,11 @@ class Node:
     def take(self, event: dict[str, Any]) -> None:
         """Change as an event says."""
         kind = event.get("event")
+        if kind in {"token", "booted"} and not self.offered:
+            return  # the boot server decided it while the offer was taken back, and lost that race
         if kind == "begun":
             self.attempt += 1
+            self.facts = {name: fact for name, fact in self.facts.items() if name != "host_key"}  # it will have another
             self.begun = str(event.get("at", ""))
             self.offered, self.reinstall = True, bool(event.get("reinstall"))
             self.step = self.reason = self.token = ""
@@ -95,7 +107,7 @@ class Node:
         if kind == "report":
             self.touched = state != "installed" and (self.touched or event.get("step") not in {"", "start", None})
         self.step = str(event.get("step") or self.step)
-        self.facts.update(event.get("facts") or {})
+        self.facts = {**self.facts, **(event.get("facts") or {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +118,10 @@ class Owner:
     machine: str = ""
     host: str = ""
     since: str = ""
+
+
+class HeldError(Exception):
+    """Another program installs by this journal."""
 
 
 class Journal:
@@ -123,10 +139,10 @@ class Journal:
         self._lock = threading.Lock()
         self._nodes: dict[str, Node] = {}
         self._strangers: dict[str, dict[str, Any]] = {}
-        self._read = 0
+        self._read = self._file = 0
 
     def write(self, node: str, event: str, **more: Any) -> None:
-        """Append an event.
+        """Append an event, and see that it is on the disk: a loss of power takes nothing back that others were told.
 
         Args:
             node: the server; empty for what is about none.
@@ -136,14 +152,26 @@ class Journal:
         Raises:
             OSError: it cannot be kept; PermissionError where the journal belongs to another machine.
         """
-        with self._lock:
-            self._write({"node": node, "event": event, **more})
+        self._keep({"node": node, "event": event, **more})
 
     def own(self, cluster: str) -> None:
         """Make this machine the one that writes, from now on; what another one wrote stays and is gone on with."""
         more = {"cluster": cluster, "machine": self.machine, "host": socket.gethostname()}
-        with self._lock:
-            self._write({"node": "", "event": "owner", **more})
+        self._keep({"node": "", "event": "owner", **more})
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep every other program from installing by this journal; HeldError where one is at it already."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(self.path.with_name(HELD), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                flock(handle, LOCK_EX | LOCK_NB)  # it ends with the program, however that ends
+            except BlockingIOError:
+                raise HeldError from None
+            yield
+        finally:
+            os.close(handle)
 
     @property
     def owner(self) -> Owner:
@@ -158,7 +186,17 @@ class Journal:
             self._catch_up()
             return sorted(name for name, node in self._nodes.items() if node.begun or node.installed)
 
-    def _write(self, event: dict[str, Any]) -> None:
+    def _keep(self, event: dict[str, Any], *, sync: bool = True) -> None:
+        with self._lock:
+            handle = self._append(event)
+        try:
+            if sync:  # without any lock: the disk takes what others append meanwhile in the same stroke
+                os.fdatasync(handle)
+        finally:
+            os.close(handle)
+
+    def _append(self, event: dict[str, Any]) -> int:
+        """Append an event; return the file, open."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = json.dumps(clean_data({"at": at, **event}, 1000), ensure_ascii=False, default=str) + "\n"
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -175,8 +213,11 @@ class Journal:
             if os.write(handle, text) != len(text):
                 os.ftruncate(handle, end)  # the beginning of a line is of no use, and what it says was not done
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-        finally:
+            flock(handle, LOCK_UN)
+        except BaseException:
             os.close(handle)
+            raise
+        return handle
 
     def note(self, node: str, event: str, **more: Any) -> bool:
         """Append an event that may be lost: on a disk that is nearly full, the rest is for those that may not.
@@ -189,7 +230,7 @@ class Journal:
             disk = os.statvfs(self.path.parent)
             if disk.f_bavail * disk.f_frsize < RESERVE_BYTES:
                 return False
-            self.write(node, event, **more)
+            self._keep({"node": node, "event": event, **more}, sync=False)
         except OSError:
             return False
         return True
@@ -213,7 +254,7 @@ class Journal:
     def events(self, node: str = "") -> Iterator[dict[str, Any]]:
         """Yield events in order; of one node, or all."""
         try:
-            with self.path.open("rb") as lines:
+            with open_file(self.path) as lines:
                 for line in lines:
                     event = _parse(line)
                     if event and (not node or event.get("node") == node):
@@ -223,7 +264,11 @@ class Journal:
 
     def _catch_up(self) -> None:
         try:
-            with self.path.open("rb") as lines:
+            with open_file(self.path) as lines:
+                found = os.fstat(lines.fileno())
+                if found.st_ino != self._file or found.st_size < self._read:  # a backup was put in its place
+                    self._owner, self._nodes, self._strangers = Owner(), {}, {}
+                    self._file, self._read = found.st_ino, 0
                 lines.seek(self._read)
                 for line in lines:
                     if not line.endswith(b"\n"):  # still being written
@@ -251,13 +296,15 @@ class Journal:
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
-    """Return an event; None for a line that a full disk or a crash cut short."""
+    """Return an event; None for a line that a full disk, a crash or an editor damaged."""
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or any(not isinstance(found[key], kind) for key, kind in _KINDS.items() if key in found):
         return None
     # Installers and strangers had a say in it.
-    return clean_data(found, 1000) if isinstance(found, dict) else None
+    return clean_data({"at": "", "event": "", **found}, 1000)  # type: ignore[no-any-return]
 
 
 def identify_machine() -> str:

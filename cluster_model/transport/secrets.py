@@ -20,10 +20,12 @@ from typing import Any
 import yaml
 
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.reading import TooLargeError
 
 FILE = "secrets.yml"
 _VAULT = "$ANSIBLE_VAULT;"
 _ANSWER_S = 60
+MOST_BYTES = 1_000_000
 
 
 class MissingSecretError(Exception):
@@ -92,8 +94,12 @@ def open_secrets(folder: Path, file: Path | None = None) -> tuple[Secrets, list[
 
 def _read(path: Path) -> tuple[dict[str, str], Diagnostic | None]:
     try:
-        text = path.read_text("utf-8")
-        mode = stat.S_IMODE(path.stat().st_mode)
+        with path.open("rb") as stream:  # a pipe too: --secrets <(pass show cluster)
+            raw = stream.read(MOST_BYTES + 1)
+            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
+        text = raw.decode("utf-8")
+        if len(raw) > MOST_BYTES:
+            raise TooLargeError(f"it has more than {MOST_BYTES} bytes")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         return {}, Diagnostic("SEC001", "error", "", f"cannot read {path}: {reason}", fix="correct the name, or write the file")
@@ -136,13 +142,13 @@ def _parse(text: str) -> tuple[dict[str, str], Diagnostic | None]:
     expected = "a mapping of names to texts, such as bmc-password: …"
     try:
         found: Any = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError):
         # The error's own text would quote the line, and with it a secret.
         return {}, Diagnostic("SEC003", "error", "", "the secrets are no YAML", expected, fix="put values in single quotes")
     if not isinstance(found, dict):
         return {}, Diagnostic("SEC003", "error", "", "the secrets are no mapping", expected, fix="write one name: value a line")
-    bad = [str(name) for name, value in found.items() if not isinstance(value, str) or not isinstance(name, str)]
+    bad = [str(name) for name, value in found.items() if not isinstance(value, str) or not isinstance(name, str) or "\0" in value]
     if bad:
-        fix = "put the values in single quotes: YAML read a number, a date or nothing"
+        fix = "put the values in single quotes: YAML read a number, a date, nothing, or a NUL character"
         return {}, Diagnostic("SEC003", "error", "", f"these secrets are no texts: {', '.join(bad)}", expected, fix=fix)
     return found, None

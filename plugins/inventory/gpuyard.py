@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import stat
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
@@ -51,6 +53,8 @@ EXAMPLES = r"""
 
 FORMAT = "gpuyard-inventory-1"
 INTENTS = ("cluster.yml", "cluster.yaml")
+INPUT_BYTES = 64_000_000
+"""A larger input counts as missing, as in a render."""
 
 
 class InventoryModule(BaseInventoryPlugin):
@@ -72,13 +76,14 @@ class InventoryModule(BaseInventoryPlugin):
         if rendered is None:
             refuse(f"nothing is rendered from {format_path(intent)} yet; {render}")
         try:
-            body = json.loads(rendered.read_bytes())
+            body = json.loads(read_file(rendered))
             about = body["_meta"]["gpuyard"]
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']}")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            is_stale = compute_digest(intent, about) != about["digest"]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             refuse(f"{format_path(rendered)} cannot be read as an inventory of gpuyard ({error}); {render}")
-        if compute_digest(intent, about) != about["digest"]:
+        if is_stale:
             changed = ", ".join(list_changes(intent, about)) or "the intent"
             refuse(f"{format_path(rendered)} is stale: {changed} changed since it was rendered; {render}")
         fill(inventory, body)
@@ -113,7 +118,11 @@ def find_rendered(intent: Path, build: str | None = None) -> Path | None:
 
 def read_name(intent: Path) -> str:
     """Return the cluster's name: the one-line `name:` at the top level, or the name of the folder."""
-    found = re.search(rb"""^name:[ \t]*["']?([a-z][a-z0-9-]*)""", intent.read_bytes(), re.MULTILINE)
+    try:
+        text = read_file(intent, INPUT_BYTES)
+    except (OSError, ValueError) as error:
+        refuse(f"{format_path(intent)} cannot be read: {error}")
+    found = re.search(rb"""^name:[ \t]*["']?([a-z][a-z0-9-]*)""", text, re.MULTILINE)
     return found[1].decode() if found else intent.parent.name
 
 
@@ -146,11 +155,22 @@ def list_catalogue(intent: Path) -> list[str]:
 
 
 def hash_file(file: Path) -> str:
-    """Return the SHA-256 of a file, `-` where it is missing."""
+    """Return the SHA-256 of a file; `-` where it is missing, no regular file, or larger than INPUT_BYTES."""
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return hashlib.sha256(read_file(file, INPUT_BYTES)).hexdigest()
     except (OSError, ValueError):
         return "-"
+
+
+def read_file(file: Path, most: int | None = None) -> bytes:
+    """Return the bytes of a regular file; OSError where it is none, as a FIFO is, ValueError where it has too many."""
+    if not stat.S_ISREG(file.stat().st_mode):  # before it is opened: a FIFO would wait
+        raise OSError(f"{file.name} is no regular file")
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+        raw = stream.read(-1 if most is None else most + 1)
+    if most is not None and len(raw) > most:
+        raise ValueError(f"{file.name} has more than {most} bytes")
+    return raw
 
 
 def find_version(default: str) -> str:

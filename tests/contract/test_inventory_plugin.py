@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cluster_model import __version__
-from cluster_model.intent.load import list_inputs, load_cluster
+from cluster_model.intent.load import INPUT_BYTES, compute_digest, list_inputs, load_cluster
 
 pytest.importorskip("ansible")
 ROOT = Path(__file__).parents[2]
@@ -116,7 +116,8 @@ def remove_render(place):
 
 
 def break_render(place):
-    (place / "build/lab/inventory/inventory.json").write_text('{"_meta": {}}')
+    body = {"_meta": {"gpuyard": {"format": "gpuyard-inventory-1", "inputs": [1], "version": 5}}}
+    (place / "build/lab/inventory/inventory.json").write_text(json.dumps(body))
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,34 @@ def test_facts_are_part_of_the_digest(place):
     code, _, said = list_inventory(place)
     assert code != 0
     assert "servers.csv changed" in said
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda file: file.symlink_to("/dev/zero"), lambda file: file.mkdir()])
+def test_what_is_no_file_of_facts_counts_as_missing_to_both(place, make):
+    plugin, intent = load_plugin(), place / "inventory/lab/cluster.yml"
+    table = intent.with_name("servers.csv")
+    table.unlink()
+    make(table)
+    about = {"inputs": ["servers.csv", "switches.csv", "pdus.csv", "ops.pub"], "version": __version__}
+    assert plugin.hash_file(table) == "-"
+    assert plugin.compute_digest(intent, about) == compute_digest(intent, about["inputs"])
+
+
+def test_what_is_too_large_counts_as_missing_to_both(tmp_path):
+    plugin, file = load_plugin(), tmp_path / "large.csv"
+    with file.open("wb") as out:
+        out.truncate(INPUT_BYTES)
+    assert len(plugin.hash_file(file)) == 64
+    with file.open("ab") as out:
+        out.write(b"x")
+    assert (plugin.hash_file(file), plugin.INPUT_BYTES) == ("-", INPUT_BYTES)
+
+
+def test_an_intent_that_would_never_end_is_refused(tmp_path):
+    plugin, intent = load_plugin(), tmp_path / "cluster.yml"
+    os.mkfifo(intent)
+    with pytest.raises(plugin.AnsibleParserError, match=r"cannot be read: cluster\.yml is no regular file"):
+        plugin.read_name(intent)
 
 
 @pytest.mark.parametrize("own_catalogue", [False, True])

@@ -142,6 +142,18 @@ def test_the_first_run_begins_the_journal_and_the_second_needs_no_word(ask, mach
     assert done.exit_code == 2 and "has begun already, with 0 nodes" in done.stderr
 
 
+def test_two_runs_at_once_do_not_give_a_machine_its_orders_twice(ask, machines, tmp_path):
+    machines["gpu-001"] = "on"
+    assert apply(ask, "--new-journal").exit_code == 1
+    with Journal(tmp_path / "state").hold():
+        before = list(Journal(tmp_path / "state").events())
+        done = apply(ask)
+        assert done.exit_code == 2 and "another gpuyard provision installs by" in " ".join(done.stderr.split())
+        assert list(Journal(tmp_path / "state").events()) == before
+        assert ask("provision", "--limit", "gpu-001").exit_code == 1  # looking is allowed
+    assert apply(ask).exit_code == 1
+
+
 def test_a_journal_of_another_cluster_is_refused(ask, machines, tmp_path):
     Journal(tmp_path / "state").own("pod-a")
     for words in (["--all", "--apply"], ["--all"], ["--status"]):

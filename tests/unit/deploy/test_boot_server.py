@@ -5,9 +5,11 @@ import json
 import pytest
 
 from cluster_model.deploy import boot_server
+from cluster_model.deploy.boot_files import BootFiles
 from cluster_model.deploy.boot_http import REPORT_BYTES
 from cluster_model.deploy.boot_server import TOKEN_S
-from tests.unit.deploy.boot_yard import Yard
+from cluster_model.deploy.journal import Journal
+from tests.unit.deploy.boot_yard import SCRIPT, Yard
 
 
 @pytest.fixture
@@ -79,6 +81,19 @@ def test_a_token_is_worthless_once_it_is_over(yard, state):
     assert yard.journal.node("one").state == state
 
 
+def test_a_host_that_is_given_up_while_it_asks_gets_its_disk_and_no_token(yard, monkeypatch):
+    yard.begin()
+    fill = yard.desk.files.fill
+
+    def give_up(path, token=None):
+        Journal(yard.journal.path.parent).write("one", "failed", state="failed", reason="another program gave it up")
+        return fill(path, token)
+
+    monkeypatch.setattr(BootFiles, "fill", lambda self, path, token=None: give_up(path, token))
+    assert yard.ask(SCRIPT)[:2] == (200, "#!ipxe local\n")
+    assert (yard.journal.node("one").state, yard.journal.node("one").token) == ("failed", "")
+
+
 def test_a_host_that_asks_from_another_address_gets_no_token(yard):
     yard.begin("two")
     assert yard.ask("/v1/boot/02-00-00-00-00-02.ipxe")[1] == "#!ipxe unknown\n"
@@ -143,6 +158,7 @@ def test_what_is_missing_is_named_and_no_file_goes_out(yard):
         "/images/os/../../secret.txt", "/images/%2e%2e/secret.txt", "/images/..%2fsecret.txt/x", "/deploy/..%2f..%2fsecret.txt",
         "/loader/../secret.txt", "/loader/other.efi", "/images/os", "/images", "/", "/secret.txt", "//secret.txt", "/deploy/%00",
         "/images/os/rootfs.tar.zst/x", "/v1/ztp/..%2f..%2fother%2fstartup.cfg", "/v1/nothing",
+        f"/images/os/{'a' * 300}", f"/v1/ztp/{'a' * 300}", "/loader/ipxe.efi%0a",
     ],
 )  # fmt: skip
 def test_no_path_leads_out(yard, path):

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from cluster_model.deploy.journal import Journal
+from cluster_model.deploy.journal import HeldError, Journal
 from cluster_model.deploy.provision import Host, SshProber
 
 
@@ -68,6 +68,81 @@ def test_a_line_that_is_still_being_written_waits_and_one_that_was_cut_is_left_o
     writer.write("a", "report", state="installed", step="done")
     assert reader.node("a").state == "installed"
     assert [event["event"] for event in reader.events("a")] == ["begun", "booted", "report"]
+
+
+def test_a_line_that_an_editor_damaged_is_left_out(tmp_path):
+    journal = Journal(tmp_path)
+    journal.write("a", "begun", state="planned")
+    damaged = [
+        {"event": "token", "made": "x"}, {"event": "report", "step": ["disks"]}, {"event": "report", "facts": [1]}, {"event": 5},
+        {"state": ["failed"]}, {"node": {"a": 1}}, {"event": "begun", "at": 7},
+    ]  # fmt: skip
+    with journal.path.open("a") as file:
+        file.writelines(json.dumps({"node": "a", **event}) + "\n" for event in damaged)
+        file.write('{"node": "a", "facts": ' + "[" * 100_000 + "\n" + '{"node": "a"}\n')
+    journal.write("a", "booted", state="booted")
+    node = Journal(tmp_path).node("a")
+    assert (node.state, node.attempt, node.token, node.step, node.facts) == ("booted", 1, "", "", {})
+    assert [event["event"] for event in journal.events("a")] == ["begun", "", "booted"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_journal_that_would_never_end_is_refused(tmp_path, make):
+    journal = Journal(tmp_path)
+    make(journal.path)
+    for use in (lambda: journal.node("a"), lambda: list(journal.events()), lambda: journal.write("a", "begun")):
+        with pytest.raises(OSError, match=r"it is a (FIFO|device), not a file"):
+            use()
+
+
+def test_a_journal_that_is_put_in_the_place_of_another_is_read_anew(tmp_path):
+    journal, backup = Journal(tmp_path / "here"), Journal(tmp_path / "backup")
+    journal.write("a", "begun", state="planned")
+    journal.write("b", "begun", state="planned")
+    assert journal.node("b").offered
+    backup.write("a", "report", state="installed", step="done")
+    backup.path.replace(journal.path)
+    assert journal.node("a").installed and not journal.node("b").offered
+    shutil.copyfile("/dev/null", journal.path)
+    assert not journal.node("a").installed
+
+
+def test_every_event_that_counts_is_on_the_disk_before_anybody_goes_on(tmp_path, monkeypatch):
+    journal, synced = Journal(tmp_path), []
+    monkeypatch.setattr(os, "fdatasync", lambda handle: synced.append(os.fstat(handle).st_size))
+    journal.own("lab")
+    journal.write("a", "begun", state="planned")
+    assert len(synced) == 2 and synced[-1] == journal.path.stat().st_size
+    journal.note("a", "served", what="ipxe.efi")
+    assert len(synced) == 2
+
+
+def test_what_was_decided_while_the_offer_was_taken_back_counts_for_nothing(tmp_path):
+    journal = Journal(tmp_path)
+    journal.write("a", "begun", state="planned")
+    journal.write("a", "failed", state="failed", reason="silent")
+    journal.write("a", "token", sha256="5e", made=10.0)
+    journal.write("a", "booted", state="booted")
+    node = journal.node("a")
+    assert (node.state, node.token, node.reason) == ("failed", "", "silent")
+
+
+def test_the_host_key_of_what_was_installed_before_is_forgotten(tmp_path):
+    journal = Journal(tmp_path)
+    journal.write("a", "report", state="installed", step="done", facts={"serial": "S", "host_key": "old"})
+    before = journal.node("a")
+    journal.write("a", "begun", state="planned", reinstall=True)
+    assert journal.node("a").facts == {"serial": "S"}
+    assert before.facts == {"serial": "S", "host_key": "old"}
+
+
+def test_one_program_installs_by_it_at_a_time(tmp_path):
+    with Journal(tmp_path / "new").hold():
+        with pytest.raises(HeldError), Journal(tmp_path / "new").hold():
+            pass
+        Journal(tmp_path / "new").write("a", "report")  # the boot server goes on
+    with Journal(tmp_path / "new").hold():
+        pass
 
 
 def test_a_journal_begins_where_a_crash_left_half_a_line(tmp_path):

@@ -63,6 +63,19 @@ def test_what_is_no_mapping_of_texts_is_refused_without_quoting_it(tmp_path, tex
     assert found.values == {}
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, 'bmc-password: "a\\0b"\n'])
+def test_what_no_program_could_take_is_refused(tmp_path, text):
+    write(tmp_path, text)
+    assert open_found(tmp_path)[1] == ["SEC003"]
+
+
+def test_a_file_without_end_is_not_read_to_its_end(tmp_path):
+    (tmp_path / "secrets.yml").symlink_to("/dev/zero")
+    _, findings = open_secrets(tmp_path)
+    assert [finding.id for finding in findings] == ["SEC001"]
+    assert "it has more than 1000000 bytes" in findings[0].summary
+
+
 def test_a_wrong_line_is_not_quoted(tmp_path):
     write(tmp_path, "a: 'hunter2\nb: [\n")
     _, findings = open_secrets(tmp_path)
