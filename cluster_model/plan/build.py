@@ -11,23 +11,27 @@ from cluster_model import __version__
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
+from cluster_model.kinds import BUSINESS, COMPUTE, STORAGE
 from cluster_model.names import DeviceName, format_name, natural_key
 from cluster_model.plan.context import Context, resolve_server
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft
-from cluster_model.plan.fabric.business import resolve_border
 from cluster_model.plan.fabric.business_wiring import BusinessWirer
 from cluster_model.plan.fabric.hosts import HostWirer
 from cluster_model.plan.fabric.legs import check_nics, role_of
 from cluster_model.plan.fabric.lossless import plan_lossless
 from cluster_model.plan.fabric.media import Cabler
 from cluster_model.plan.fabric.oob import Blocks, OobWirer, plan_blocks, shape_oob
-from cluster_model.plan.fabric.shape import FabricShape, resolve_fabric, resolve_models, shape_fabric
+from cluster_model.plan.fabric.shape import FabricShape, shape_fabric
+from cluster_model.plan.fabric.wanted import resolve_fabric, resolve_models
 from cluster_model.plan.floor.placement import Floor, place_servers, plan_racks
 from cluster_model.plan.floor.power import Load, plan_power
 from cluster_model.plan.model import BomLine, Network, NvmeTarget, Plan, RackPower, Server, Site
 from cluster_model.plan.services.provisioning import plan_provisioning
 from cluster_model.plan.summary import summarise_network
 from cluster_model.plan.tenancy.needs import Tenancy, plan_tenancy
+
+SERVING = (COMPUTE, STORAGE, BUSINESS)
+"""Kinds of networks that serve hosts, in the order of planning; the out-of-band network follows, since it reaches them all."""
 
 
 def build_plan(
@@ -72,12 +76,12 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
                 "HWR001", where, f"{racks.pdu} is no PDU of the catalogue", expected="a PDU model", actual=racks.pdu, fix=fix
             )
     if ctx.failed() or oob_models is None:
-        _resolve_fabrics(ctx)
+        for kind in SERVING:  # so that all unknown models are found at once
+            resolve_fabric(ctx, kind)
         return None, ctx.findings
-    planned = (shape_fabric(ctx, "compute"), shape_fabric(ctx, "storage"), shape_fabric(ctx, "business"))
-    shapes = [shape for shape in planned if shape]
+    shapes = [shape for kind in SERVING if (shape := shape_fabric(ctx, kind))]
     floor = plan_racks(ctx)
-    blocks = plan_blocks(ctx, floor, oob_models[0])
+    blocks = plan_blocks(ctx, floor, oob_models.leaf)
     oob_shape = shape_oob(ctx, oob_models, blocks)
     place_servers(ctx, floor)
     if ctx.failed() or oob_shape is None:
@@ -86,7 +90,7 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
     bench = Bench(servers={name: _draft_servers(ctx, floor, name) for name in groups})
     cabler = Cabler(ctx)
     for shape in shapes:
-        wirer = BusinessWirer if shape.name == "business" else HostWirer
+        wirer = BusinessWirer if shape.kind.bridged else HostWirer
         wirer(ctx, floor, cabler, bench, shape).wire()
     oob_wirer = OobWirer(ctx, floor, cabler, bench, oob_shape, blocks=blocks)
     pdus = oob_wirer.pdus = _draft_pdus(ctx, floor, bench, blocks, oob_wirer.place())
@@ -97,16 +101,6 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
     if ctx.failed():
         return None, ctx.findings
     return _assemble(ctx, floor, bench, [*shapes, oob_shape], pdus, tenancy, digest), ctx.findings
-
-
-def _resolve_fabrics(ctx: Context) -> None:
-    """Look up the other networks' models too, so that all unknown ones are found at once."""
-    for name in ("compute", "storage", "business"):
-        intent = getattr(ctx.cluster.networks, name)
-        if intent is not None:
-            _, models = resolve_fabric(ctx, name, intent)
-            if name == "business":
-                resolve_border(ctx, intent, models and models[0])
 
 
 def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:
@@ -247,7 +241,7 @@ def _assemble(
         border_peers=tenancy.border_peers,
         meetings=tenancy.meetings,
         partitions=tenancy.partitions,
-        provisioning=plan_provisioning(ctx, bench, servers, switches, shapes[-1].hosts_per_leaf),
+        provisioning=plan_provisioning(ctx, bench, servers, switches, shapes[-1].units.hosts_per_leaf),
     )
 
 

@@ -14,6 +14,7 @@ from cluster_model.catalogue.types import Switch as SwitchBlock
 from cluster_model.diagnostic import Diagnostic, Severity
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.plan.fabric.ports import Layout, lay_out
+from cluster_model.plan.refusal import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,11 @@ class Context:
         finding = Diagnostic(rule, severity, where, summary, expected, actual, fix)
         if finding not in self.findings:
             self.findings.append(finding)
+
+    def refuse(self, refused: Refused, where: str = "") -> None:
+        """Report why a step could not go on; `where` where the step did not know it."""
+        actual, fix = refused.actual, refused.fix
+        self.report(refused.rule, refused.where or where, refused.summary, expected=refused.expected, actual=actual, fix=fix)
 
     def failed(self) -> bool:
         """Return whether any finding so far is an error."""

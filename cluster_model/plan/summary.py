@@ -7,7 +7,6 @@ from collections.abc import Sequence, Set
 
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.networks import ComputeNetwork
-from cluster_model.plan.fabric.hosts import SERVICE_PARTS
 from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.model import Cable, Network, Server, Switch
 
@@ -27,13 +26,11 @@ def summarise_network(
     tiers = Counter(switch.role for switch in own)
     up_gbps = clos.uplinks * shape.fabric_speed_gbps
     mtu_bytes, host_mtu_bytes = shape.mtus(cluster.lossless)
-    services = (
-        SERVICE_PARTS[: 2 if getattr(intent, "ceph_cluster", "shared") == "separate" else 1] if shape.name == "storage" else ()
-    )
-    if shape.name == "business":
-        services = ("vteps",) if shape.peer_links else ()
-    slices = shape.cut.slices(shape.lanes, shape.railed, services, intent.underlay == "numbered") if shape.cut else ()
-    if shape.name == "business":  # its hosts have no addresses of the pool
+    services = shape.kind.services[: 2 if getattr(intent, "ceph_cluster", "shared") == "separate" else 1]
+    if shape.wanted.peer_links:
+        services = ("vteps",)
+    slices = shape.cut.slices(shape.lanes, shape.wanted.railed, services, intent.underlay == "numbered") if shape.cut else ()
+    if shape.kind.bridged:  # its hosts have no addresses of the pool
         slices = tuple(part for part in slices if part.name != "hosts")
     isolation = intent.isolation if isinstance(intent, ComputeNetwork) else ""
     technology = str(getattr(intent, "technology", "ethernet"))
@@ -44,10 +41,10 @@ def summarise_network(
         underlay=intent.underlay if shape.cut else "",
         planes=shape.planes,
         tiers=clos.tiers,
-        nos=shape.leaf.nos,
-        leaf_model=shape.leaf.ref,
-        spine_model=shape.spine.ref if clos.tiers > 1 else "",
-        core_model=shape.core.ref if clos.tiers > 2 else "",
+        nos=shape.models.leaf.nos,
+        leaf_model=shape.models.leaf.ref,
+        spine_model=shape.models.spine.ref if clos.tiers > 1 else "",
+        core_model=shape.models.core.ref if clos.tiers > 2 else "",
         leafs=tiers["leaf"],
         spines=tiers["spine"],
         cores=tiers["core"],
@@ -56,21 +53,21 @@ def summarise_network(
         leaf_spine_cables=kinds["leaf_spine"],
         spine_core_cables=kinds["spine_core"],
         units=len({switch.unit for switch in own if switch.role == "leaf"}),
-        planned_units=len(shape.units),
-        leafs_per_unit=shape.leafs_per_unit,
+        planned_units=len(shape.units.seats),
+        leafs_per_unit=shape.wanted.leafs_per_unit,
         pods=clos.pods if clos.tiers > 1 else 0,
         spines_per_pod=clos.spines,
         core_groups=clos.core_groups,
         cores_per_group=clos.cores,
         uplinks=clos.uplinks,
         spine_uplinks=clos.spine_uplinks,
-        hosts_per_leaf=shape.hosts_per_leaf,
+        hosts_per_leaf=shape.units.hosts_per_leaf,
         host_speed_gbps=shape.host_speed_gbps,
         fabric_speed_gbps=shape.fabric_speed_gbps,
         mtu_bytes=mtu_bytes,
         host_mtu_bytes=host_mtu_bytes,
         lossless=technology == "roce",
-        oversubscription=round(shape.host_gbps / up_gbps, 3) if up_gbps else 0.0,
+        oversubscription=round(shape.units.host_gbps / up_gbps, 3) if up_gbps else 0.0,
         oversubscription_allowed=intent.oversubscription,
         host_bandwidth_gbps=bandwidth["host_leaf"],
         leaf_spine_bandwidth_gbps=bandwidth["leaf_spine"],
@@ -81,12 +78,12 @@ def summarise_network(
         where=shape.where,
         has_upstream=any(switch.upstreams for switch in own),
         borders=tiers["border"],
-        border_model=shape.border.ref if shape.border else "",
+        border_model=shape.models.border.ref if shape.models.border else "",
         peer_link_cables=kinds["peer_link"],
-        homing=shape.homing,
-        homing_reason=shape.homing_reason,
+        homing=shape.wanted.homing,
+        homing_reason=shape.wanted.homing_reason,
         isolation=isolation,
-        evpn=shape.name == "business" or isolation == "vrf",
+        evpn=shape.kind.bridged or isolation == "vrf",
         load_balancing=getattr(intent, "load_balancing", "ecmp"),
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from cluster_model.plan.model import Slice
+from cluster_model.plan.refusal import Refused
 
 
 def pow2(number: int) -> int:
@@ -27,11 +28,15 @@ def prefix(address: int, size: int) -> str:
     return f"{text(address)}/{33 - size.bit_length()}"
 
 
-class PoolTooSmall(Exception):  # noqa: N818 - carries what the finding needs, not a failure of the program
-    """A slice does not hold what is planned; `needed` is the prefix length the pool would need."""
+class PoolTooSmall(Refused):
+    """A slice of `role` does not hold what is planned (ADR001); `needed` is the prefix length the pool would need."""
 
-    def __init__(self, role: str, needed: int) -> None:
-        super().__init__(role)
+    def __init__(self, pool: IPv4Network, role: str, needed: int) -> None:
+        expected = f"a prefix of length {needed} or shorter"
+        if needed < 0:
+            expected = f"room for {2 ** (32 - needed):,} addresses: {expected}"
+        summary, fix = f"the pool is too small for the planned {role}", advise_wider(pool, needed)
+        super().__init__("ADR001", summary, expected=expected, actual=str(pool), fix=fix)
         self.role, self.needed = role, needed
 
 
@@ -151,17 +156,17 @@ def cut_pool(
     base, size = int(pool.network_address), pool.num_addresses
     cut = Cut(base, size, pow2(planes), pow2(lanes), pow2(leafs), pow2(seats))
     hosts = cut.planes * cut.lanes * pow2(units) * cut.unit_size * 2
-    _require("host links", hosts, size)
-    _require("service addresses", pow2(units) * cut.seats * 16, size)
-    _require("links between switches", pow2(2 * switches[0] * slots[0]) * 8 if slots[0] else 0, size)
-    _require("links between spines and cores", pow2(2 * switches[1] * slots[1]) * 8 if slots[1] else 0, size)
-    _require("loopbacks", pow2(max(switches)) * 32, size)
+    _require(pool, "host links", hosts)
+    _require(pool, "service addresses", pow2(units) * cut.seats * 16)
+    _require(pool, "links between switches", pow2(2 * switches[0] * slots[0]) * 8 if slots[0] else 0)
+    _require(pool, "links between spines and cores", pow2(2 * switches[1] * slots[1]) * 8 if slots[1] else 0)
+    _require(pool, "loopbacks", pow2(max(switches)) * 32)
     return cut
 
 
-def _require(role: str, need: int, size: int) -> None:
-    if need > size:
-        raise PoolTooSmall(role, 33 - pow2(need).bit_length())
+def _require(pool: IPv4Network, role: str, need: int) -> None:
+    if need > pool.num_addresses:
+        raise PoolTooSmall(pool, role, 33 - pow2(need).bit_length())
 
 
 def host_address(address: int) -> tuple[str, str, str]:

@@ -10,8 +10,6 @@ from cluster_model.plan.model.overlay import Homing
 
 PEER_LINKS = 2
 """Cables between the two leafs of an MLAG pair: one may fail."""
-HOST_MTU_BYTES = 1500
-"""What tenants' interfaces have where nobody says otherwise: routers beyond the border take no more."""
 MULTIHOMING = "evpn_multihoming"
 
 

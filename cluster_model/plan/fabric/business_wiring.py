@@ -9,11 +9,10 @@ from cluster_model.plan.fabric.addressing import Cut, text
 from cluster_model.plan.fabric.border import plug_peers
 from cluster_model.plan.fabric.hosts import HostWirer
 from cluster_model.plan.fabric.ports import Seat
-from cluster_model.plan.fabric.wiring import Wirer
 from cluster_model.plan.model import SwitchPort
 
 
-@dataclass(slots=True)
+@dataclass
 class BusinessWirer(HostWirer):
     """Wires the business network. Hosts have no addresses of its pool: what they have is their tenants'."""
 
@@ -28,30 +27,30 @@ class BusinessWirer(HostWirer):
 
     def wire(self) -> None:
         """Make switches, host and peer links, links between switches, and the border's ports to its peers."""
-        Wirer.wire(self)
+        super().wire()
         if not self.ctx.failed():
             plug_peers(self.ctx, self.shape, [d for d in self.wired.switches if d.role == "border"])
 
     def _make_switches(self) -> None:
         """Make the border after all others, so that it takes no other switch's rack units."""
-        Wirer._make_switches(self)
+        super()._make_switches()
         shape = self.shape
-        if shape.border is None:
+        if shape.models.border is None:
             return
-        unit = len(shape.units)
+        unit = len(shape.units.seats)
         pod, built = unit // shape.units_per_pod, bool(self._built_units())
-        for index in range(shape.borders):
-            name, rack, u = self._stand("border", shape.border, 0, 0, index, None)
-            draft = self._switch("border", shape.border, name, rack, u, 0, pod, -1, index, built)
+        for index in range(shape.wanted.borders):
+            name, rack, u = self._stand("border", shape.models.border, 0, 0, index, None)
+            draft = self._switch("border", shape.models.border, name, rack, u, 0, pod, -1, index, built)
             self.wired.leafs[0, unit, index] = draft
         for (_, in_pod, _), spine in self.wired.spines.items():
             spine.built = spine.built or (built and in_pod == pod)
 
     def _wire_unit(self, unit: int) -> None:
-        for number, seat in enumerate(self.shape.units[unit], 1):
+        for number, seat in enumerate(self.shape.units.seats[unit], 1):
             self.bonds[self._server(seat).name] = number
-        HostWirer._wire_unit(self, unit)
-        if self.shape.peer_links:
+        super()._wire_unit(unit)
+        if self.shape.wanted.peer_links:
             self._wire_pair(unit)
 
     def _wire_pair(self, unit: int) -> None:
@@ -59,7 +58,7 @@ class BusinessWirer(HostWirer):
         shape, cut = self.shape, self.shape.cut
         low, high = self._leafs_of(unit)
         speed = shape.fabric_speed_gbps
-        seats = self.ctx.layout(low.model, (), (speed, shape.clos.uplinks), (speed, shape.peer_links)).peer
+        seats = self.ctx.layout(low.model, (), (speed, shape.clos.uplinks), (speed, shape.wanted.peer_links)).peer
         for seat in seats:
             if low.built and high.built:
                 low.ports.append(_peer_port(seat, high))

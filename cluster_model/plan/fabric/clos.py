@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from cluster_model.plan.refusal import Refused
+
 
 @dataclass(frozen=True, slots=True)
 class Clos:
@@ -44,17 +46,6 @@ class Clos:
     def core_groups(self) -> int:
         """Return the core groups: one per spine of a pod."""
         return self.spines if self.cores else 0
-
-
-@dataclass(frozen=True, slots=True)
-class Impossible:
-    """Why no fabric of these dimensions exists."""
-
-    rule: str
-    summary: str
-    expected: str
-    actual: str
-    fix: str
 
 
 def divisor_from(number: int, least: int) -> int | None:
@@ -103,7 +94,7 @@ def size_clos(
     spines: int | None,
     cores: int | None,
     least_spines: int,
-) -> Clos | Impossible:
+) -> Clos:
     """Return the dimensions of one plane.
 
     Args:
@@ -117,7 +108,8 @@ def size_clos(
         cores: cores per group chosen by hand.
         least_spines: lower bound on derived spine counts, for redundancy.
 
-    Errors: NET005, NET006.
+    Raises:
+        Refused: NET001, NET005, NET006, without a place.
     """
     if tiers == 1 or (tiers is None and leafs <= 1):
         return Clos(1, leafs, 0, max(leafs, 1))
@@ -126,50 +118,48 @@ def size_clos(
     return _three_tiers(leafs, leafs_per_unit, uplinks, spine_ports, core_ports, spines, cores, least_spines)
 
 
-def _pick(total: int, least: int, chosen: int | None, tier: str, bound: int) -> int | Impossible:
+def _pick(total: int, least: int, chosen: int | None, tier: str, bound: int) -> int:
     if chosen is None:
         found = divisor_from(total, max(least, min(bound, total)))
         if found is None:
-            return Impossible(
+            raise Refused(
                 "NET005",
                 f"no {tier} count joins this many switches",
-                f"at most {total} {tier}s, one per uplink",
-                f"{least} needed",
-                "choose switches of a higher radix, another tier, or more uplinks",
+                expected=f"at most {total} {tier}s, one per uplink",
+                actual=f"{least} needed",
+                fix="choose switches of a higher radix, another tier, or more uplinks",
             )
         return found
     if total % chosen:
         near = sorted({d for d in (divisor_from(total, chosen), max(d for d in range(1, chosen + 1) if total % d == 0)) if d})
-        return Impossible(
+        raise Refused(
             "NET006",
             f"{chosen} {tier}s do not divide {total} uplinks, so some would get fewer links than others",
-            f"a divisor of {total}",
-            str(chosen),
-            f"set it to {' or '.join(map(str, near))}, or set uplinks to {total + chosen - total % chosen}",
+            expected=f"a divisor of {total}",
+            actual=str(chosen),
+            fix=f"set it to {' or '.join(map(str, near))}, or set uplinks to {total + chosen - total % chosen}",
         )
     if chosen < least:
-        return Impossible(
+        raise Refused(
             "NET001",
             f"{chosen} {tier}s have too few ports",
-            f"at least {least} {tier}s",
-            str(chosen),
-            f"set it to {divisor_from(total, least) or least}, or leave it out",
+            expected=f"at least {least} {tier}s",
+            actual=str(chosen),
+            fix=f"set it to {divisor_from(total, least) or least}, or leave it out",
         )
     return chosen
 
 
-def _two_tiers(leafs: int, uplinks: int, spine_ports: int, chosen: int | None, bound: int) -> Clos | Impossible:
+def _two_tiers(leafs: int, uplinks: int, spine_ports: int, chosen: int | None, bound: int) -> Clos:
     if leafs > spine_ports:
-        return Impossible(
+        raise Refused(
             "NET005",
             f"two tiers cannot join {leafs} leafs",
-            f"at most {spine_ports} leafs, one port of each spine",
-            f"{leafs} leafs",
-            "set tiers to 3 or auto, or choose a spine of a higher radix",
+            expected=f"at most {spine_ports} leafs, one port of each spine",
+            actual=f"{leafs} leafs",
+            fix="set tiers to 3 or auto, or choose a spine of a higher radix",
         )
     spines = _pick(uplinks, ceil(leafs * uplinks / spine_ports), chosen, "spine", bound)
-    if isinstance(spines, Impossible):
-        return spines
     return Clos(2, leafs, uplinks, leafs, 1, spines, uplinks // spines)
 
 
@@ -182,33 +172,29 @@ def _three_tiers(
     chosen_spines: int | None,
     chosen_cores: int | None,
     bound: int,
-) -> Clos | Impossible:
+) -> Clos:
     down = spine_ports // 2
     units_per_pod = down // leafs_per_unit
     if units_per_pod == 0:
-        return Impossible(
+        raise Refused(
             "NET005",
             "the leafs of one unit do not fit under the spines of a pod",
-            f"at most {down} leafs per unit, half the spine's ports",
-            f"{leafs_per_unit} leafs per unit",
-            "choose a spine of a higher radix, or more rails per leaf",
+            expected=f"at most {down} leafs per unit, half the spine's ports",
+            actual=f"{leafs_per_unit} leafs per unit",
+            fix="choose a spine of a higher radix, or more rails per leaf",
         )
     per_pod = min(units_per_pod * leafs_per_unit, leafs)
     pods = ceil(leafs / per_pod)
     spines = _pick(uplinks, ceil(per_pod * uplinks / down), chosen_spines, "spine", bound)
-    if isinstance(spines, Impossible):
-        return spines
     links = uplinks // spines
     spine_uplinks = per_pod * links
     if pods > core_ports:
-        return Impossible(
+        raise Refused(
             "NET005",
             f"three tiers cannot join {pods} pods",
-            f"at most {core_ports} pods, one port of each core",
-            f"{pods} pods of {per_pod} leafs",
-            "choose switches of a higher radix, or more planes",
+            expected=f"at most {core_ports} pods, one port of each core",
+            actual=f"{pods} pods of {per_pod} leafs",
+            fix="choose switches of a higher radix, or more planes",
         )
     cores = _pick(spine_uplinks, ceil(pods * spine_uplinks / core_ports), chosen_cores, "core", 1)
-    if isinstance(cores, Impossible):
-        return cores
     return Clos(3, leafs, uplinks, per_pod, pods, spines, links, spine_uplinks, cores, spine_uplinks // cores)

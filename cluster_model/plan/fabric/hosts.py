@@ -15,12 +15,11 @@ from cluster_model.plan.fabric.wiring import Wirer
 from cluster_model.plan.model import CableKind, ServerPort, Service, ServiceRoute, SwitchPort
 
 TABLE_BASE = 100  # policy-routing tables of compute ports: 100 + port; 0 to 255 are the kernel's and common use's
-SERVICE_PARTS = ("storage", "ceph-cluster")
 
 
-@dataclass(slots=True)
+@dataclass
 class HostWirer(Wirer):
-    """Wires the compute or storage network; business_wiring.py builds on it."""
+    """Wires a network whose servers have addresses of its pool; business_wiring.py builds on it."""
 
     ends: dict[tuple[str, int, int, int], End] = field(default_factory=dict)  # cages of servers as ends
 
@@ -36,21 +35,21 @@ class HostWirer(Wirer):
     def _wire_unit(self, unit: int) -> None:
         shape = self.shape
         order: dict[tuple[int, int], list[tuple[ServerDraft, Leg]]] = {}
-        for seat in shape.units[unit]:
+        for seat in shape.units.seats[unit]:
             server = self._server(seat)
-            for leg in shape.legs[seat[0]]:
+            for leg in shape.wanted.legs[seat[0]]:
                 order.setdefault((leg.plane, leg.leaf), []).append((server, leg))
         if unit == 0:
-            for seat, leg in shape.managers:
+            for seat, leg in shape.units.managers:
                 order.setdefault((leg.plane, leg.leaf), []).append((self._server(seat), leg))
         for key, links in order.items():
             self._wire_leaf(unit, *key, links)
-        if shape.name == "compute":
-            for seat in shape.units[unit]:
-                self._server(seat).unit = unit + 1
-        for number, seat in enumerate(shape.units[unit]):
-            if shape.cut and shape.name == "storage" and self._server(seat).built:
-                self._serve(unit, number, self._server(seat))
+        for number, seat in enumerate(shape.units.seats[unit]):
+            server = self._server(seat)
+            if shape.kind.scalable_units:
+                server.unit = unit + 1
+            if shape.cut and shape.kind.services and server.built:
+                self._serve(shape.cut, unit, number, server)
 
     def _wire_leaf(self, unit: int, plane: int, leaf: int, links: list[tuple[ServerDraft, Leg]]) -> None:
         shape, cut = self.shape, self._host_cut
@@ -66,17 +65,17 @@ class HostWirer(Wirer):
             if server.built and draft.built:
                 base = 0
                 if cut:
-                    base = cut.leaf(plane, leg.lane, unit, 0 if shape.railed else leaf) + 2 * ordinal
+                    base = cut.leaf(plane, leg.lane, unit, 0 if shape.wanted.railed else leaf) + 2 * ordinal
                 self._link_host(draft, seat, server, leg, base)
         if cut and draft.built:
             for lane in sorted(lane_next):
-                first = cut.leaf(plane, lane, unit, 0 if shape.railed else leaf)
+                first = cut.leaf(plane, lane, unit, 0 if shape.wanted.railed else leaf)
                 draft.originates.append(prefix(first, cut.leaf_size))
 
     def _link_host(self, draft: SwitchDraft, seat: Seat, server: ServerDraft, leg: Leg, base: int) -> None:
         shape, cut, name = self.shape, self._host_cut, self._port_name(leg)
         switch_side, host_side, gateway = host_address(base) if cut else ("", "", "")
-        route = prefix(cut.lane(leg.plane, leg.lane), cut.lane_size) if cut and shape.name == "compute" else ""
+        route = prefix(cut.lane(leg.plane, leg.lane), cut.lane_size) if cut and shape.kind.scalable_units else ""
         draft.ports.append(
             SwitchPort(
                 seat.name,
@@ -114,7 +113,7 @@ class HostWirer(Wirer):
                 address=host_side,
                 gateway=gateway,
                 route=route,
-                table=TABLE_BASE + leg.order if shape.name == "compute" and cut else 0,
+                table=TABLE_BASE + leg.order if shape.kind.scalable_units and cut else 0,
                 peer=draft.name,
                 peer_port=seat.name,
             )
@@ -123,7 +122,7 @@ class HostWirer(Wirer):
     def _port_name(self, leg: Leg) -> str:
         """Return the interface name: a port has another one where it runs InfiniBand."""
         port = leg.port
-        return (port.infiniband_name or leg.name) if self.shape.technology == "infiniband" else leg.name
+        return (port.infiniband_name or leg.name) if self.shape.wanted.technology == "infiniband" else leg.name
 
     def _find_fact(self, facts: dict[str, str], leg: Leg) -> str:
         """Return a port's MAC or GUID by its own name, or by the catalogue's where the port is whole: parts have their own."""
@@ -161,25 +160,29 @@ class HostWirer(Wirer):
             found = self.ends[key] = End(form_factor, sharing, leg.speed_gbps)
         return found
 
-    def _serve(self, unit: int, number: int, server: ServerDraft) -> None:
-        """Give a storage host its service addresses, and its leafs the routes to them."""
-        cut = self.shape.cut
-        assert cut is not None
-        ports = [port for port in server.ports if port.network == "storage"]
+    def _advise(self) -> str:
+        if self.shape.kind.scalable_units:
+            return "lower unit or rails_per_leaf, allow oversubscription, or choose a switch of a higher radix"
+        return super()._advise()
+
+    def _serve(self, cut: Cut, unit: int, number: int, server: ServerDraft) -> None:
+        """Give a host its service addresses, and its leafs the routes to them."""
+        network = self.shape.name
+        ports = [port for port in server.ports if port.network == network]
         if not ports:
             return
         ceph = self.ctx.cluster.ceph
         separate = getattr(self.shape.intent, "ceph_cluster", "shared") == "separate"
-        parts = SERVICE_PARTS if separate and ceph and ceph.hosts == server.group else SERVICE_PARTS[:1]
-        for part, purpose in enumerate(parts):
+        services = self.shape.kind.services
+        for part, purpose in enumerate(services if separate and ceph and ceph.hosts == server.group else services[:1]):
             address = f"{text(cut.service(part, unit, number))}/32"
             gateways = tuple(port.gateway for port in ports)
             names = tuple(port.name for port in ports)
             route = prefix(cut.service_base(part), cut.service_size)
-            server.services.append(Service("storage", purpose, address, route, gateways, names))
+            server.services.append(Service(network, purpose, address, route, gateways, names))
             for port in ports:
                 leaf = next(d for d in self._leafs_of(unit) if d.name == port.peer)
                 leaf.routes.append(ServiceRoute(address, port.address[:-3], port.peer_port, server.name))
 
     def _leafs_of(self, unit: int) -> list[SwitchDraft]:
-        return [self.wired.leafs[0, unit, leaf] for leaf in range(self.shape.leafs_per_unit)]
+        return [self.wired.leafs[0, unit, leaf] for leaf in range(self.shape.wanted.leafs_per_unit)]

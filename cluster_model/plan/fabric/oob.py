@@ -7,19 +7,24 @@ from dataclasses import dataclass, field, replace
 
 from cluster_model.catalogue.types import ServerPort as PortType
 from cluster_model.intent.model.networks import OobNetwork
+from cluster_model.kinds import OOB
 from cluster_model.names import DeviceName, format_name
 from cluster_model.plan.context import Context, SwitchModel
 from cluster_model.plan.draft import PduDraft, ServerDraft, SwitchDraft
-from cluster_model.plan.fabric.addressing import PoolTooSmall, advise_wider, cut_pool, pow2, prefix, text
-from cluster_model.plan.fabric.clos import Impossible, size_clos
+from cluster_model.plan.fabric.addressing import Cut, PoolTooSmall, cut_pool, pow2, prefix, text
+from cluster_model.plan.fabric.clos import Clos
 from cluster_model.plan.fabric.legs import ports_for
 from cluster_model.plan.fabric.links import Link
 from cluster_model.plan.fabric.ports import Seat, count_ports, speeds_of
 from cluster_model.plan.fabric.shape import FabricShape
+from cluster_model.plan.fabric.sizing import count_positions, count_slots, size_tiers
+from cluster_model.plan.fabric.units import Units
 from cluster_model.plan.fabric.upstream import lead_out
+from cluster_model.plan.fabric.wanted import Models, Wanted
 from cluster_model.plan.fabric.wiring import Wirer
 from cluster_model.plan.floor.placement import Floor, reserve_tops
 from cluster_model.plan.model import Management, ServerPort, SwitchPort, Tier, Vlan
+from cluster_model.plan.refusal import Refused
 from cluster_model.plan.services.provisioning import choose_boot_servers, find_boot_port
 
 SEGMENTS = ("bmc", "switch", "host")
@@ -56,78 +61,57 @@ def plan_blocks(ctx: Context, floor: Floor, leaf: SwitchModel) -> Blocks:
     return found
 
 
-def shape_oob(ctx: Context, models: tuple[SwitchModel, SwitchModel, SwitchModel], blocks: Blocks) -> FabricShape | None:
-    """Return the shape of the out-of-band network, or None with findings (NET004, NET005, NET006, ADR001)."""
+def shape_oob(ctx: Context, models: Models, blocks: Blocks) -> FabricShape | None:
+    """Return the shape of the out-of-band network, or None with findings (NET001, NET004, NET005, NET006, ADR001)."""
     intent = ctx.cluster.networks.oob
-    leaf, spine, core = models
-    common = speeds_of(leaf.cages) & speeds_of(spine.cages) & speeds_of(core.cages) - {BMC_SPEED_GBPS}
-    asked = intent.fabric_speed_gbps
-    if not common or (asked is not None and asked not in common):
-        known = ", ".join(str(speed) for speed in sorted(common, reverse=True))
-        ctx.report(
-            "NET004",
-            "networks.oob.fabric_speed_gbps" if asked and common else "networks.oob.spine",
-            f"leaf {leaf.ref} and spine {spine.ref} share no uplink speed" + (f" of {asked} Gb/s" if asked else ""),
-            expected=f"one of {known} Gb/s" if common else "a speed above 1 Gb/s that both have",
-            actual=f"{asked} Gb/s" if asked else "none",
-            fix=f"set fabric_speed_gbps to {max(common)}, or leave it out" if common else "choose another spine",
-        )
-        return None
-    shape = FabricShape("oob", intent, "ethernet", leaf, spine, core, {}, units=[[] for _ in blocks.racks])
-    shape.host_speed_gbps = BMC_SPEED_GBPS
-    shape.fabric_speed_gbps = asked or max(common)
-    shape.hosts_per_leaf = count_ports(leaf.cages, BMC_SPEED_GBPS)
-    shape.host_gbps = shape.hosts_per_leaf * BMC_SPEED_GBPS
-    clos = size_clos(
-        leafs=len(blocks.racks),
-        leafs_per_unit=1,
-        uplinks=intent.uplinks,
-        spine_ports=count_ports(spine.cages, shape.fabric_speed_gbps),
-        core_ports=count_ports(core.cages, shape.fabric_speed_gbps),
-        tiers=None if intent.tiers == "auto" else intent.tiers,
-        spines=intent.switches.spine,
-        cores=intent.switches.core,
-        least_spines=2,
-    )
-    if isinstance(clos, Impossible):
-        key = "switches" if clos.rule in {"NET006", "NET001"} else "tiers" if intent.tiers != "auto" else "spine"
-        ctx.report(clos.rule, f"networks.oob.{key}", clos.summary, expected=clos.expected, actual=clos.actual, fix=clos.fix)
-        return None
-    shape.clos = clos
-    return shape if _cut(ctx, shape, intent, blocks) else None
-
-
-def _cut(ctx: Context, shape: FabricShape, intent: OobNetwork, blocks: Blocks) -> bool:
-    if intent.pool is None:
-        return True
-    clos = shape.clos
-    numbered = intent.underlay == "numbered"
+    wanted = Wanted(OOB, intent, "ethernet", models, {})
     try:
-        shape.cut = cut_pool(
+        speed_gbps = _choose_speed(intent, models)
+        clos = size_tiers(wanted, len(blocks.racks), intent.uplinks, speed_gbps)
+        ports = count_ports(models.leaf.cages, BMC_SPEED_GBPS)
+        cut = _cut(intent, ports, clos, blocks)
+    except Refused as refused:
+        ctx.refuse(refused)
+        return None
+    units = Units(tuple(() for _ in blocks.racks), ports, ports * BMC_SPEED_GBPS)
+    return FabricShape(wanted, units, 1, 1, BMC_SPEED_GBPS, speed_gbps, clos, cut)
+
+
+def _choose_speed(intent: OobNetwork, models: Models) -> int:
+    leaf, spine = models.leaf, models.spine
+    common = speeds_of(leaf.cages) & speeds_of(spine.cages) & speeds_of(models.core.cages) - {BMC_SPEED_GBPS}
+    asked = intent.fabric_speed_gbps
+    if common and (asked is None or asked in common):
+        return asked or max(common)
+    known = ", ".join(str(speed) for speed in sorted(common, reverse=True))
+    raise Refused(
+        "NET004",
+        f"leaf {leaf.ref} and spine {spine.ref} share no uplink speed" + (f" of {asked} Gb/s" if asked else ""),
+        expected=f"one of {known} Gb/s" if common else "a speed above 1 Gb/s that both have",
+        actual=f"{asked} Gb/s" if asked else "none",
+        fix=f"set fabric_speed_gbps to {max(common)}, or leave it out" if common else "choose another spine",
+        where="networks.oob.fabric_speed_gbps" if asked and common else "networks.oob.spine",
+    )
+
+
+def _cut(intent: OobNetwork, ports: int, clos: Clos, blocks: Blocks) -> Cut | None:
+    if intent.pool is None:
+        return None
+    try:
+        return cut_pool(
             intent.pool,
             planes=1,
             lanes=len(SEGMENTS),
             units=blocks.positions,
             leafs=1,
-            seats=pow2(shape.hosts_per_leaf + 3) // 2,  # network, gateway and broadcast beside the ports
-            switches=(
-                pow2(blocks.positions),
-                pow2(clos.pods) * pow2(max(1, clos.uplinks)),
-                pow2(max(1, clos.core_groups)) * pow2(max(1, clos.cores)),
-            ),
-            slots=(pow2(max(1, clos.uplinks)), pow2(max(1, clos.spine_uplinks))) if numbered else (0, 0),
+            seats=pow2(ports + 3) // 2,  # network, gateway and broadcast beside the ports
+            switches=(pow2(blocks.positions), *count_positions(clos)),
+            slots=count_slots(clos) if intent.underlay == "numbered" else (0, 0),
         )
     except PoolTooSmall as small:
-        ctx.report(
-            "ADR001",
-            "networks.oob.pool",
-            f"the pool is too small for the planned {small.role}",
-            expected=f"a prefix of length {small.needed} or shorter: {blocks.positions} rack positions of three subnets each",
-            actual=str(intent.pool),
-            fix=advise_wider(intent.pool, small.needed),
-        )
-        return False
-    return True
+        small.where = "networks.oob.pool"
+        small.expected = f"a prefix of length {small.needed} or shorter: {blocks.positions} rack positions of three subnets each"
+        raise
 
 
 @dataclass(slots=True)
@@ -145,7 +129,7 @@ class Plug:
     attach: Callable[[Management], None]
 
 
-@dataclass(slots=True)
+@dataclass
 class OobWirer(Wirer):
     """Wires the out-of-band network, after all others."""
 
@@ -155,7 +139,7 @@ class OobWirer(Wirer):
 
     def place(self) -> set[str]:
         """Make the switches; return the racks of spines and cores, which may stand there alone and want PDUs all the same."""
-        Wirer._make_switches(self)
+        super()._make_switches()
         return {switch.rack for switch in (*self.wired.spines.values(), *self.wired.cores.values())}
 
     def _make_switches(self) -> None:
@@ -173,7 +157,7 @@ class OobWirer(Wirer):
         for plug in self._plugs():
             by_rack.setdefault(plug.rack, []).append(plug)
         self.plugs = [[plug for rack in racks for plug in by_rack.get(rack, [])] for racks in self.blocks.racks]
-        Wirer.wire(self)
+        super().wire()
         if not self.ctx.failed():
             self._add_vlans()
             lead_out(self.ctx, self.shape, self.wired.switches, self.links)
@@ -187,7 +171,7 @@ class OobWirer(Wirer):
         for pdu in self.pdus:
             yield Plug(pdu, pdu.name, "net", 0, 1, pdu.built, pdu.rack, 1, _setter(pdu, "management"))
         for group, servers in self.bench.servers.items():
-            ports = ports_for(self.ctx, group, "oob")
+            ports = ports_for(self.ctx, group, self.shape.kind.name)
             for server in servers:
                 if server.model.block.bmc:
                     yield Plug(server, server.name, "bmc", 0, 1, server.built, server.rack, server.u, _setter(server, "bmc"))
@@ -198,13 +182,13 @@ class OobWirer(Wirer):
                 yield Plug(switch, switch.name, "mgmt", 1, 1, switch.built, switch.rack, switch.u, _setter(switch, "management"))
 
     def _host_plug(self, server: ServerDraft, port: PortType) -> Plug:
-        speeds = {port.speed_gbps, *port.speeds_gbps} & speeds_of(self.shape.leaf.cages)
+        speeds = {port.speed_gbps, *port.speeds_gbps} & speeds_of(self.shape.models.leaf.cages)
 
         def attach(at: Management) -> None:
             server.ports.append(
                 ServerPort(
                     name=port.name,
-                    network="oob",
+                    network=self.shape.name,
                     cage=port.cage,
                     sub=0,
                     rail=-1,
@@ -236,12 +220,16 @@ class OobWirer(Wirer):
         self, role: Tier, model: SwitchModel, plane: int, block: int, index: int, home: list[str] | None
     ) -> tuple[str, str, int]:
         if role != "leaf":
-            return Wirer._stand(self, role, model, plane, block, index, home)
+            return super()._stand(role, model, plane, block, index, home)
         rack = self.blocks.racks[block - 1][0]
-        return format_name(DeviceName("switch", "oob", "leaf", rack=rack)), rack, self.blocks.tops.get(rack, 0)
+        return format_name(DeviceName("switch", self.shape.name, "leaf", rack=rack)), rack, self.blocks.tops.get(rack, 0)
 
     def _position(self, unit: int) -> int:
         return self.blocks.numbers[unit]
+
+    def _advise(self) -> str:
+        fewer = "lower racks_per_leaf, " if self.ctx.cluster.networks.oob.racks_per_leaf > 1 else ""
+        return f"{fewer}place fewer servers per rack, or choose a leaf with more ports of 1 Gb/s"
 
     def _wire_unit(self, unit: int) -> None:
         leaf = self.wired.leafs[0, unit, 0]
@@ -265,7 +253,7 @@ class OobWirer(Wirer):
         high = [plug for plug in plugs if plug.segment == SWITCH_SEGMENT]
         layout = self._leaf_layout(leaf, tuple(plug.speed_gbps for plug in low))
         uplinks = (self.shape.fabric_speed_gbps, self.shape.clos.uplinks)
-        whole = self.ctx.layout(leaf.model, ((BMC_SPEED_GBPS, self.shape.hosts_per_leaf),), uplinks)
+        whole = self.ctx.layout(leaf.model, ((BMC_SPEED_GBPS, self.shape.units.hosts_per_leaf),), uplinks)
         seats = whole.down
         missing = len(low) + len(high) - len(seats)
         if missing > 0:

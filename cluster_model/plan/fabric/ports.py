@@ -75,6 +75,11 @@ def speeds_of(cages: tuple[Cage, ...]) -> set[int]:
     return {mode.speed_gbps for cage in cages for mode in usable_modes(cage)}
 
 
+def list_speeds(cages: tuple[Cage, ...]) -> str:
+    """Return every port speed a switch can run, fastest first, for a finding."""
+    return ", ".join(str(speed) for speed in sorted(speeds_of(cages), reverse=True))
+
+
 def name_port(patterns: tuple[str, str], cage: Cage, mode: Mode, sub: int) -> str:
     """Return a port's name as its NOS spells it; `patterns` are those of a native and of a split cage."""
     pattern = patterns[0] if mode == cage.modes[0] else patterns[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cluster_model.names import DeviceName, format_name
@@ -35,11 +36,11 @@ class Wired:
         return [*leafs, *self.spines.values(), *self.cores.values(), *borders]
 
 
-@dataclass(slots=True)
+@dataclass
 class Wirer:
     """Wires one fabric. Planned switches are all placed; ports and cables are made for what is built.
 
-    A kind of network says in `_wire_unit` what hangs on its leafs.
+    A subclass says in `_wire_unit` what hangs on its leafs.
     """
 
     ctx: Context
@@ -60,7 +61,7 @@ class Wirer:
         self._make_switches()
         if self.ctx.failed():
             return
-        for unit in range(len(self.shape.units)):
+        for unit in range(len(self.shape.units.seats)):
             self._wire_unit(unit)
         for leaf in self.wired.leafs.values():
             if not leaf.modes:  # a leaf that none of its unit's servers needs
@@ -69,7 +70,7 @@ class Wirer:
             self._wire_uplinks()
         if self.shape.clos.tiers > 2:
             self._wire_cores()
-        self.bench.cables += cut_cables(self.floor, self.cabler, self.shape.name, self.shape.technology, self.links)
+        self.bench.cables += cut_cables(self.floor, self.cabler, self.shape.name, self.shape.wanted.technology, self.links)
         self.bench.switches += self.wired.switches
 
     # --- switches -----------------------------------------------------------------------------------------------------
@@ -79,31 +80,31 @@ class Wirer:
         built_units = self._built_units()
         built_pods = {unit // shape.units_per_pod for unit in built_units}
         for plane in range(shape.planes):
-            for unit, seats in enumerate(shape.units):
+            for unit, seats in enumerate(shape.units.seats):
                 home = self._home_racks(seats)
                 pod = unit // shape.units_per_pod
-                for leaf in range(shape.leafs_per_unit):
-                    name, rack, u = self._stand("leaf", shape.leaf, plane, unit + 1, leaf, home)
+                for leaf in range(shape.wanted.leafs_per_unit):
+                    name, rack, u = self._stand("leaf", shape.models.leaf, plane, unit + 1, leaf, home)
                     built = unit in built_units
-                    draft = self._switch("leaf", shape.leaf, name, rack, u, plane, pod, unit, leaf, built)
+                    draft = self._switch("leaf", shape.models.leaf, name, rack, u, plane, pod, unit, leaf, built)
                     self.wired.leafs[plane, unit, leaf] = draft
             if clos.tiers < 2:
                 continue
             for pod in range(clos.pods):
                 for index in range(clos.spines):
                     block = pod + 1 if clos.tiers == 3 else 0
-                    name, rack, u = self._stand("spine", shape.spine, plane, block, index, None)
-                    draft = self._switch("spine", shape.spine, name, rack, u, plane, pod, -1, index, pod in built_pods)
+                    name, rack, u = self._stand("spine", shape.models.spine, plane, block, index, None)
+                    draft = self._switch("spine", shape.models.spine, name, rack, u, plane, pod, -1, index, pod in built_pods)
                     self.wired.spines[plane, pod, index] = draft
             for group in range(clos.core_groups):
                 for index in range(clos.cores):
-                    name, rack, u = self._stand("core", shape.core, plane, group + 1, index, None)
+                    name, rack, u = self._stand("core", shape.models.core, plane, group + 1, index, None)
                     self.wired.cores[plane, group, index] = self._switch(
-                        "core", shape.core, name, rack, u, plane, group, -1, index, True
+                        "core", shape.models.core, name, rack, u, plane, group, -1, index, True
                     )
 
     def _built_units(self) -> set[int]:
-        return {unit for unit, seats in enumerate(self.shape.units) if any(self._server(seat).built for seat in seats)}
+        return {unit for unit, seats in enumerate(self.shape.units.seats) if any(self._server(seat).built for seat in seats)}
 
     def _stand(
         self, role: Tier, model: SwitchModel, plane: int, block: int, index: int, home: list[str] | None
@@ -124,16 +125,16 @@ class Wirer:
 
         Border leafs count back from the slice's end, so that their numbers do not follow from how many units there are.
         """
-        if unit >= len(self.shape.units):
+        if unit >= len(self.shape.units.seats):
             return index - MOST_BORDERS
-        return (plane * pow2(len(self.shape.units)) + self._position(unit)) * pow2(self.shape.leafs_per_unit) + index
+        return (plane * pow2(len(self.shape.units.seats)) + self._position(unit)) * pow2(self.shape.wanted.leafs_per_unit) + index
 
     def _spine_number(self, plane: int, pod: int, index: int) -> int:
         """Return a spine's number among all spines, by which its loopback and its uplinks' addresses are cut."""
         clos = self.shape.clos
         return (plane * pow2(clos.pods) + pod) * pow2(max(1, clos.uplinks)) + index
 
-    def _home_racks(self, seats: list[tuple[str, int]]) -> list[str] | None:
+    def _home_racks(self, seats: Sequence[tuple[str, int]]) -> list[str] | None:
         """Return the racks of a unit's servers where its leafs stand among them (top of rack)."""
         group = self._rack_group("leaf")
         racks = list(dict.fromkeys(self._server(seat).rack for seat in seats))
@@ -165,16 +166,16 @@ class Wirer:
         base = self.ctx.cluster.asn_base
         if role == "leaf":
             tier, number = 0, self._leaf_number(plane, unit, index)
-            asn = leaf_asn(base, shape.name, plane, self._position(unit) * pow2(shape.leafs_per_unit) + index)
+            asn = leaf_asn(base, shape.kind, plane, self._position(unit) * pow2(shape.wanted.leafs_per_unit) + index)
         elif role == "border":
-            tier, number = 0, self._leaf_number(plane, len(shape.units), index)
-            asn = border_asn(base, shape.name, index)
+            tier, number = 0, self._leaf_number(plane, len(shape.units.seats), index)
+            asn = border_asn(base, shape.kind, index)
         elif role == "spine":
             tier, number = 1, self._spine_number(plane, pod, index)
-            asn = spine_asn(base, shape.name, plane, pod)
+            asn = spine_asn(base, shape.kind, plane, pod)
         else:
             tier, number = 2, (plane * pow2(clos.core_groups) + pod) * pow2(clos.cores) + index
-            asn = core_asn(base, shape.name, plane)
+            asn = core_asn(base, shape.kind, plane)
         fact = self.ctx.facts.switches.get(name) if self.ctx.facts is not None else None
         return SwitchDraft(
             name=name,
@@ -215,7 +216,7 @@ class Wirer:
             else:
                 runs.append([speed, 1])
         speed, uplinks = shape.fabric_speed_gbps, shape.clos.uplinks
-        peers = shape.peer_links if draft.role == "leaf" else 0
+        peers = shape.wanted.peer_links if draft.role == "leaf" else 0
         layout = self.ctx.layout(draft.model, tuple((s, n) for s, n in runs), (speed, uplinks), (speed, peers))
         if layout.missing:
             self._exhausted(draft.role, draft.model, len(speeds) + uplinks + peers, layout.missing)
@@ -226,20 +227,18 @@ class Wirer:
         if where in self.floor.full:
             return
         self.floor.full.add(where)
-        fix = "lower unit or rails_per_leaf, allow oversubscription, or choose a switch of a higher radix"
-        if self.shape.name in {"storage", "business"}:
-            fix = "lower the network's unit, allow oversubscription, or choose a switch of a higher radix"
-        elif self.shape.name == "oob":
-            fewer = "lower racks_per_leaf, " if self.ctx.cluster.networks.oob.racks_per_leaf > 1 else ""
-            fix = f"{fewer}place fewer servers per rack, or choose a leaf with more ports of 1 Gb/s"
         self.ctx.report(
             "NET001",
             where,
             f"a {tier} needs {need} ports, and {model.ref} runs out of cages",
             expected=f"<= {need - missing} ports at these speeds ({model.ref})",
             actual=f"{need} ports",
-            fix=fix,
+            fix=self._advise(),
         )
+
+    def _advise(self) -> str:
+        """Return what to do where a switch runs out of ports."""
+        return "lower the network's unit, allow oversubscription, or choose a switch of a higher radix"
 
     # --- links between switches ---------------------------------------------------------------------------------------
 
@@ -247,13 +246,13 @@ class Wirer:
         shape, clos = self.shape, self.shape.clos
         speed = shape.fabric_speed_gbps
         down = ((speed, clos.leafs_per_pod * clos.links_per_spine),)
-        layout = self.ctx.layout(shape.spine, down, (speed, clos.spine_uplinks))
+        layout = self.ctx.layout(shape.models.spine, down, (speed, clos.spine_uplinks))
         if layout.missing:
-            self._exhausted("spine", shape.spine, down[0][1] + clos.spine_uplinks, layout.missing)
+            self._exhausted("spine", shape.models.spine, down[0][1] + clos.spine_uplinks, layout.missing)
         for spine in self.wired.spines.values():
             spine.modes = layout.modes
         for (plane, unit, index), leaf in self.wired.leafs.items():
-            pod, position = unit // shape.units_per_pod, unit % shape.units_per_pod * shape.leafs_per_unit + index
+            pod, position = unit // shape.units_per_pod, unit % shape.units_per_pod * shape.wanted.leafs_per_unit + index
             seats = self.ctx.layout(leaf.model, (), (speed, clos.uplinks)).up
             for link, seat in enumerate(seats):
                 spine = self.wired.spines[plane, pod, link // clos.links_per_spine]
@@ -265,13 +264,13 @@ class Wirer:
     def _wire_cores(self) -> None:
         shape, clos = self.shape, self.shape.clos
         speed = shape.fabric_speed_gbps
-        layout = self.ctx.layout(shape.core, ((speed, clos.pods * clos.links_per_core),), (speed, 0))
+        layout = self.ctx.layout(shape.models.core, ((speed, clos.pods * clos.links_per_core),), (speed, 0))
         if layout.missing:
-            self._exhausted("core", shape.core, clos.pods * clos.links_per_core, layout.missing)
+            self._exhausted("core", shape.models.core, clos.pods * clos.links_per_core, layout.missing)
         for core in self.wired.cores.values():
             core.modes = layout.modes
         down = ((speed, clos.leafs_per_pod * clos.links_per_spine),)
-        seats = self.ctx.layout(shape.spine, down, (speed, clos.spine_uplinks)).up
+        seats = self.ctx.layout(shape.models.spine, down, (speed, clos.spine_uplinks)).up
         for (plane, pod, index), spine in self.wired.spines.items():
             for link, seat in enumerate(seats):
                 core = self.wired.cores[plane, index, link // clos.links_per_core]

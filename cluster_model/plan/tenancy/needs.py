@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
+from cluster_model.kinds import BUSINESS
 from cluster_model.plan.context import Context
 from cluster_model.plan.draft import Bench, ServerDraft
 from cluster_model.plan.fabric.addressing import text
 from cluster_model.plan.fabric.shape import FabricShape
-from cluster_model.plan.model.overlay import BorderPeer, Homing, Meeting, Partition, ServerBond, ServerVlan, Subnet, Tenant
+from cluster_model.plan.model.overlay import BorderPeer, Meeting, Partition, ServerBond, ServerVlan, Subnet, Tenant
 from cluster_model.plan.tenancy.evpn import Overlays, find_untagged
 from cluster_model.plan.tenancy.isolation import plan_compute_vrfs, plan_partitions
 from cluster_model.plan.tenancy.meetings import plan_meetings
@@ -39,10 +39,10 @@ def plan_tenancy(ctx: Context, bench: Bench, shapes: Sequence[FabricShape]) -> T
     encounters = plan_meetings(tenants, peers)
     if has_compute_vrfs(cluster):
         plan_compute_vrfs(bench, tenants, membership)
-    shape = next((shape for shape in shapes if shape.name == "business"), None)
+    shape = next((shape for shape in shapes if shape.kind is BUSINESS), None)
     if cluster.networks.business is not None and shape is not None and shape.cut is not None:
-        switches = [switch for switch in bench.switches if switch.network == "business"]
-        homing = cast("Homing", shape.homing)
+        switches = [switch for switch in bench.switches if switch.network == shape.name]
+        homing = shape.wanted.homing or "single"
         Overlays(cluster.networks.business, shape.cut, homing, switches, tenants, peers, membership).plan(encounters)
         plan_bonds(ctx, bench, tenants, membership, shape.mtus(cluster.lossless)[1])
     partitions = plan_partitions(tenants, membership) if has_partitions(cluster) else ()

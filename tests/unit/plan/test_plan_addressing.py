@@ -5,6 +5,7 @@ from ipaddress import ip_address, ip_interface, ip_network
 import pytest
 from intents import STORAGE, plan_example, plan_of, small, vary_example
 
+from cluster_model.kinds import COMPUTE, KINDS
 from cluster_model.plan.fabric.addressing import PoolTooSmall, advise_wider, cut_pool, host_address, pow2, prefix, text
 from cluster_model.plan.fabric.numbers import core_asn, leaf_asn, spine_asn
 
@@ -115,12 +116,12 @@ def test_infiniband_has_no_addresses_and_no_as_numbers():
 
 
 def test_as_numbers_are_private_and_apart():
-    assert leaf_asn(BASE, "compute", 0, 0) == 4_200_000_001
+    assert leaf_asn(BASE, COMPUTE, 0, 0) == 4_200_000_001
     planes, positions = range(4), (0, 1, 1_000_000)
-    leafs = {leaf_asn(BASE, net, plane, at) for net in ("compute", "storage", "oob") for plane in planes for at in positions}
-    spines = {spine_asn(BASE, net, plane, pod) for net in ("compute", "storage", "oob") for plane in planes for pod in range(256)}
-    cores = {core_asn(BASE, net, plane) for net in ("compute", "storage", "oob") for plane in planes}
-    assert len(leafs) == 36 and len(spines) == 12 * 256 and len(cores) == 12
+    leafs = {leaf_asn(BASE, kind, plane, at) for kind in KINDS.values() for plane in planes for at in positions}
+    spines = {spine_asn(BASE, kind, plane, pod) for kind in KINDS.values() for plane in planes for pod in range(256)}
+    cores = {core_asn(BASE, kind, plane) for kind in KINDS.values() for plane in planes}
+    assert len(leafs) == 48 and len(spines) == 16 * 256 and len(cores) == 16
     assert not leafs & spines and not leafs & cores and not spines & cores
     assert max(leafs | spines | cores) <= 4_294_967_294
 

@@ -1,0 +1,44 @@
+"""Kinds of networks: what a network is for, and what follows from that whatever its name is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+KindName = Literal["compute", "storage", "business", "oob"]
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkKind:
+    """What every network of a kind has in common.
+
+    Args:
+        name: as an intent and the ports of the catalogue say it.
+        slice: number of its slice of AS numbers, from 0.
+        least_spines: spines that a fabric of two tiers has at least, so that one may fail. A rail that ends on one spine has as
+            many paths as uplinks, and the published fabrics of one unit have one spine.
+        scalable_units: whether servers come in scalable units: a group's own leafs, and one route per rail on each host.
+        bridged: whether hosts hang on bridged ports in tenants' subnets, with bonds, and have no address of its pool.
+        services: service addresses that a host may have beside those of its ports, in the order of their slices.
+        mtu_bytes: usual MTU of switch ports; None: the lossless profile's.
+        host_mtu_bytes: usual MTU of host interfaces; None: the lossless profile's.
+    """
+
+    name: KindName
+    slice: int
+    least_spines: int = 2
+    scalable_units: bool = False
+    bridged: bool = False
+    services: tuple[str, ...] = ()
+    mtu_bytes: int | None = None
+    host_mtu_bytes: int | None = None
+
+
+COMPUTE = NetworkKind("compute", 0, least_spines=1, scalable_units=True)
+STORAGE = NetworkKind("storage", 1, services=("storage", "ceph-cluster"))
+# Routers beyond the border take no more than 1500 bytes, so tenants' interfaces have that where nobody says otherwise.
+BUSINESS = NetworkKind("business", 2, bridged=True, host_mtu_bytes=1500)
+OOB = NetworkKind("oob", 3, mtu_bytes=1500, host_mtu_bytes=1500)
+
+KINDS: dict[str, NetworkKind] = {kind.name: kind for kind in (COMPUTE, STORAGE, BUSINESS, OOB)}
+"""Every kind by its name, in the order in which networks are planned."""

@@ -1,0 +1,169 @@
+"""The units of a fabric: which servers share leafs, and what a full leaf carries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+
+from cluster_model.intent.model.business import BusinessNetwork
+from cluster_model.intent.model.networks import StorageNetwork
+from cluster_model.plan.context import Context
+from cluster_model.plan.fabric.clos import derive_uplinks
+from cluster_model.plan.fabric.legs import Leg, legs_per_leaf, ports_for, role_of
+from cluster_model.plan.fabric.ports import count_ports, list_speeds, mode_for, speeds_of
+from cluster_model.plan.fabric.wanted import Wanted
+from cluster_model.plan.refusal import Refused
+
+Seat = tuple[str, int]
+"""A server: group and number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The servers of a fabric by unit, and what a full leaf has.
+
+    Args:
+        seats: planned servers of each unit, in seat order.
+        managers: fabric managers with their links, all in unit 1.
+        hosts_per_leaf: host ports of a full leaf.
+        host_gbps: host bandwidth of a full leaf.
+        mixed: cages that a full leaf leaves half empty where the speed of its hosts changes.
+    """
+
+    seats: tuple[tuple[Seat, ...], ...]
+    hosts_per_leaf: int
+    host_gbps: int
+    mixed: int = 0
+    managers: tuple[tuple[Seat, Leg], ...] = ()
+
+
+def count_planes(wanted: Wanted) -> int:
+    """Return the planes that the servers' links go to."""
+    return 1 + max(leg.plane for legs in wanted.legs.values() for leg in legs)
+
+
+def managers_per_leaf(managers: tuple[tuple[Seat, Leg], ...], leafs_per_unit: int) -> int:
+    """Return the most links of fabric managers that a leaf of the first unit gets."""
+    by_plane = Counter(leg.plane for _, leg in managers)
+    return ceil(max(by_plane.values(), default=0) / leafs_per_unit)
+
+
+def count_uplinks(wanted: Wanted, speed_gbps: int, host_gbps: int) -> int:
+    """Return the uplinks of a leaf by the bandwidth of its hosts, or as the intent says."""
+    return wanted.intent.uplinks or derive_uplinks(host_gbps, speed_gbps, wanted.intent.oversubscription)
+
+
+def fill_units(ctx: Context, wanted: Wanted, speed_gbps: int) -> Units:
+    """Return the units of a fabric whose switches are joined at a speed.
+
+    Raises:
+        Refused: NET002, NET007.
+    """
+    if wanted.kind.scalable_units:
+        return _fill_scalable_units(ctx, wanted, speed_gbps)
+    # GPU servers last: they are what grows most, and what comes after a group moves when it grows past its plan
+    groups = sorted(wanted.legs, key=lambda g: (role_of(g, ctx.cluster.servers[g]) == "gpu", ctx.cluster.servers[g].id))
+    seats = [(g, n) for g in groups for n in range(1, _planned(ctx, g) + 1)]
+    mixed = _count_speeds(wanted) - 1
+    if wanted.kind.bridged:  # servers of all purposes: speeds may come and go
+        speeds = [leg.speed_gbps for g in groups for leg in wanted.legs[g]]
+        mixed = sum(a != b for a, b in pairwise(speeds))
+    assert isinstance(wanted.intent, StorageNetwork | BusinessNetwork)
+    size = wanted.intent.unit or _largest_unit(wanted, len(seats), speed_gbps, mixed)
+    units = tuple(tuple(seats[start : start + size]) for start in range(0, len(seats), size))
+    return Units(units, *_full_leaf(wanted, size), mixed)
+
+
+def _count_speeds(wanted: Wanted) -> int:
+    return len({leg.speed_gbps for legs in wanted.legs.values() for leg in legs})
+
+
+def _fill_scalable_units(ctx: Context, wanted: Wanted, speed_gbps: int) -> Units:
+    size_of = {g: ctx.cluster.servers[g].unit or _planned(ctx, g) for g in wanted.legs}
+    loads = [_full_leaf(wanted, size, (g,)) for g, size in size_of.items()]
+    hosts_per_leaf, host_gbps = max(ports for ports, _ in loads), max(gbps for _, gbps in loads)
+    managers = _manager_legs(ctx, wanted)
+    extra = managers_per_leaf(managers, wanted.leafs_per_unit)
+    planned_units = sum(ceil(_planned(ctx, g) / size) for g, size in size_of.items())
+    joined = len(wanted.legs) > 1 or planned_units * wanted.leafs_per_unit > 1
+    uplinks = count_uplinks(wanted, speed_gbps, host_gbps) if joined else 0
+    room = count_ports(wanted.models.leaf.cages, wanted.host_speed_gbps)
+    reserved = extra if extra and hosts_per_leaf + extra + uplinks > room else 0
+    units: list[tuple[Seat, ...]] = []
+    first = next(iter(size_of))
+    for g, size in size_of.items():
+        planned = _planned(ctx, g)
+        kept = reserved if g == first else 0
+        most = ceil(planned / size) * size - kept
+        if kept and planned > most:
+            raise Refused(
+                "NET007",
+                f"{planned} servers leave no leaf port for the {len(managers)} links of the fabric managers",
+                expected=f"<= {most} servers, as the SuperPOD reference leaves out one for UFM"
+                if most > 0
+                else f"at most {(size - 1) * wanted.leafs_per_unit} links of fabric managers, which share a unit with servers",
+                actual=str(planned),
+                fix=f"set it to {most}, or plan another unit" if most > 0 else "plan fewer fabric managers",
+                where=f"servers.{g}.{'planned' if ctx.cluster.servers[g].planned else 'count'}",
+            )
+        cuts = [0, *range(size - kept, planned, size), planned]
+        units += [tuple((g, n + 1) for n in range(a, b)) for a, b in pairwise(cuts) if b > a]
+    return Units(tuple(units), hosts_per_leaf, host_gbps, _count_speeds(wanted) - 1, managers)
+
+
+def _manager_legs(ctx: Context, wanted: Wanted) -> tuple[tuple[Seat, Leg], ...]:
+    """Return the links of fabric managers. A plane is a subnet of its own, so the ports of a manager go to the planes in turn."""
+    found: list[tuple[Seat, Leg]] = []
+    planes, leaf = count_planes(wanted), wanted.models.leaf
+    used = [0] * planes
+    for g in wanted.managers:
+        group = ctx.cluster.servers[g]
+        for number in range(1, _planned(ctx, g) + 1):
+            for place, port in enumerate(ports_for(ctx, g, wanted.kind.name)):
+                speeds = ({port.speed_gbps, *port.speeds_gbps}) & speeds_of(leaf.cages)
+                if not speeds:
+                    raise Refused(
+                        "NET002",
+                        f"port {port.name} of {group.model} and leaf {leaf.ref} share no speed",
+                        expected=f"{list_speeds(leaf.cages)} Gb/s (the leaf's)",
+                        actual=f"{port.speed_gbps} Gb/s",
+                        fix=f"choose a fabric manager with ports of {list_speeds(leaf.cages)} Gb/s; or leave the group out, and "
+                        "cable its servers by hand to ports that the leafs have for it alone",
+                        where=f"servers.{g}.model",
+                    )
+                plane = place % planes
+                leg = Leg(plane, used[plane] % wanted.leafs_per_unit, 0, -1, port, 0, 1, max(speeds), len(found))
+                used[plane] += 1
+                found.append(((g, number), leg))
+    return tuple(found)
+
+
+def _planned(ctx: Context, group: str) -> int:
+    return ctx.cluster.servers[group].final_count
+
+
+def _full_leaf(wanted: Wanted, size: int, groups: tuple[str, ...] | None = None) -> tuple[int, int]:
+    """Return (host ports, host Gb/s) of a leaf with a full unit of the group that loads it most."""
+    ports = gbps = 0
+    for g in groups or tuple(wanted.legs):
+        legs = wanted.legs[g]
+        ports = max(ports, size * max(legs_per_leaf(legs).values()))
+        for key in legs_per_leaf(legs):
+            gbps = max(gbps, size * sum(leg.speed_gbps for leg in legs if (leg.plane, leg.leaf) == key))
+    return ports, gbps
+
+
+def _largest_unit(wanted: Wanted, total: int, speed_gbps: int, mixed: int) -> int:
+    """Return the most servers per unit for which a leaf has the ports; a multiple of 8 where it is 16 or more."""
+    cages, host_speed = wanted.models.leaf.cages, wanted.host_speed_gbps
+    dense = min((m.count for c in cages if (m := mode_for(c, host_speed))), default=1)
+    up_mode = min((m.count for c in cages if (m := mode_for(c, speed_gbps))), default=1)
+    usable = sum(1 for c in cages if mode_for(c, host_speed) or mode_for(c, speed_gbps))
+    for size in range(total, 1, -1):
+        ports, gbps = _full_leaf(wanted, size)
+        uplinks = count_uplinks(wanted, speed_gbps, gbps)
+        if ceil(ports / dense) + mixed + ceil(uplinks / up_mode) + wanted.peer_links <= usable:
+            return size if size == total or size < 16 else size // 8 * 8
+    return 1
