@@ -110,6 +110,16 @@ def _audit_switch(document: Document, device: DeviceType, switch: Switch) -> Ite
                     actual=text,
                     fix="correct the mode or lanes",
                 )
+        firsts = group.hardware_first_lanes
+        if firsts and len(firsts) != group.count:
+            yield document.finding(
+                "CAT007",
+                (*loc, index, "hardware_first_lanes"),
+                "every cage needs its own first lane",
+                expected=f"{group.count} numbers, one for each cage",
+                actual=f"{len(firsts)} numbers",
+                fix="copy the first number of each row from the lanes column of port_config.ini",
+            )
     total = sum(cage.bandwidth_gbps for cage in cages)
     if abs(total - switch.asic.bandwidth_gbps) > SERVICE_PORTS_GBPS:
         yield document.finding(

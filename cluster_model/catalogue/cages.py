@@ -61,8 +61,10 @@ def _expand(switch: Switch) -> tuple[Cage, ...]:
         hardware = lane if group.hardware_first_lane is None else group.hardware_first_lane
         step = group.hardware_lane_step or group.lanes
         splittable = group.max_split and len(modes) > 1
-        for number in range(group.first, group.first + group.count):
-            lanes = tuple(range(hardware, hardware + group.lanes))
+        for place, number in enumerate(range(group.first, group.first + group.count)):
+            # CAT007 tells of a list that is too short or too long.
+            first = group.hardware_first_lanes[place] if len(group.hardware_first_lanes) == group.count else hardware
+            lanes = tuple(range(first, first + group.lanes))
             cages.append(Cage(number, group.form_factor, group.lanes, modes, lane, splittable, lanes))
             lane += group.lanes
             hardware += step

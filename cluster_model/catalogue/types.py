@@ -69,6 +69,8 @@ class CageGroup(Sourced):
     """First number in the lanes column of SONiC's port_config.ini; default: `first_lane`."""
     hardware_lane_step: Annotated[int, Field(ge=1)] | None = None
     """Lane numbers from one cage to the next in that column; default: `lanes`."""
+    hardware_first_lanes: list[Annotated[int, Field(ge=0)]] = []
+    """First number of each cage in that column, where no step leads from one to the next."""
     max_split: bool = True
     """False: splitting these cages takes lanes from a neighbour, so only the native mode is used."""
 

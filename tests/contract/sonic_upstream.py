@@ -15,6 +15,39 @@ EGRESS_LOSSLESS_BYTES = {
 }
 """`egress_lossless_pool_size` by SKU: the one pool whose size stands outside of `dynamic_mode is not defined`."""
 
+BROADCOM = {
+    "Dell-Z9864f-O64": {
+        "BUFFER_POOL": {
+            "ingress_lossless_pool": {"size": "162539680", "type": "ingress", "mode": "dynamic", "xoff": "33374584"},
+            "egress_lossless_pool": {"size": "162539680", "type": "egress", "mode": "static"},
+        },
+        "BUFFER_PROFILE": {
+            "ingress_lossy_profile": {"pool": "ingress_lossless_pool", "size": "0", "static_th": "165867080"},
+            "egress_lossless_profile": {"pool": "egress_lossless_pool", "size": "0", "static_th": "165867080"},
+            "egress_lossy_profile": {"pool": "egress_lossless_pool", "size": "1778", "dynamic_th": "0"},
+        },
+        "lengths": [5, 40, 300],
+        "first ports": [("Ethernet0", "1,2,3,4,5,6,7,8", "etp1"), ("Ethernet8", "17,18,19,20,21,22,23,24", "etp2")],
+        "last port": ("Ethernet504", "481,482,483,484,485,486,487,488", "etp64"),
+    },
+    "DellEMC-Z9664f-O64": {
+        "BUFFER_POOL": {
+            "ingress_lossless_pool": {"size": "113620296", "type": "ingress", "mode": "dynamic", "xoff": "50653696"},
+            "egress_lossless_pool": {"size": "113620296", "type": "egress", "mode": "static"},
+        },
+        "BUFFER_PROFILE": {
+            "ingress_lossy_profile": {"pool": "ingress_lossless_pool", "size": "0", "static_th": "113620296"},
+            "egress_lossless_profile": {"pool": "egress_lossless_pool", "size": "0", "static_th": "113620296"},
+            "egress_lossy_profile": {"pool": "egress_lossless_pool", "size": "0", "dynamic_th": "2"},
+        },
+        "lengths": [5, 40, 300],
+        "first ports": [("Ethernet0", "5,6,7,8", "fourhundredGigE1/1"), ("Ethernet4", "9,10,11,12", "fourhundredGigE1/2")],
+        "last port": ("Ethernet252", "253,254,255,256", "fourhundredGigE1/64"),
+    },
+}
+"""What device/dell gives each SKU: buffers_defaults_t0.j2 and _t1.j2 (the same), pg_profile_lookup.ini, port_config.ini. Profiles of
+the CPU's queues are left out, which no port has."""
+
 PROFILES = {
     "ingress_lossless_profile": {"pool": "ingress_lossless_pool", "size": "0", "dynamic_th": "7"},
     "ingress_lossy_profile": {"pool": "ingress_lossy_pool", "size": "0", "dynamic_th": "3"},

@@ -80,6 +80,7 @@ CASES = [
     ("CAT005", NETBOX, "type: 25gbase-x-sfp28", "type: 1600gbase-x-new", 13),
     ("CAT006", SWITCH, "psu_w: 400, source: datasheet", "psu_w: 400", 7),
     ("CAT007", SWITCH, "4x25", "3x25", 10),
+    ("CAT007", SWITCH, "4x25]", "4x25], hardware_first_lanes: [1, 17]", 10),
     ("CAT007", SERVER, "name: a, cage: 1", "name: a, cage: 9", 14),
     ("CAT007", SERVER, "lanes: 2}", "lanes: 1}", 0),
     ("CAT007", SERVER, "name: b, cage: 2", "name: b, cage: 1", 0),
