@@ -12,7 +12,15 @@ from cluster_model.twin.node import Node, NodeError
 from cluster_model.twin.tree import STAND_IN_MLAG
 
 DAEMONS = Path("/usr/lib/frr")
-PROGRAMS = {"vtysh": "frr", "lldpd": "lldpd", "lldpcli": "lldpd", "ip": "iproute2", "nsenter": "util-linux", "sysctl": "procps"}
+PROGRAMS = {
+    "vtysh": "frr",
+    "lldpd": "lldpd",
+    "lldpcli": "lldpd",
+    "ip": "iproute2",
+    "nft": "nftables",
+    "nsenter": "util-linux",
+    "sysctl": "procps",
+}
 _PROBES = {
     "VRF devices": ("link add gypa type vrf table 7",),
     "VLAN-aware bridges": ("link add gypb type bridge vlan_filtering 1",),
@@ -36,7 +44,7 @@ def list_obstacles(*, ethernet: bool = True, infiniband: bool = False) -> list[s
     if os.geteuid() != 0:
         found.append("network namespaces need root: run it with sudo")
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    wanted = {name: package for name, package in PROGRAMS.items() if ethernet or package not in {"frr", "lldpd"}}
+    wanted = {name: package for name, package in PROGRAMS.items() if ethernet or package not in {"frr", "lldpd", "nftables"}}
     absent = {package for program, package in wanted.items() if shutil.which(program, path=path) is None}
     if infiniband:
         absent |= list_missing()

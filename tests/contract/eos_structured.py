@@ -42,7 +42,7 @@ def build_structured(plan: Plan, switch: Switch) -> Config:
     if network.load_balancing == "dynamic":
         config["ip_hardware"] = {"fib": {"load_balance_distribution": {"dynamic": {"enabled": True}}}}
     if switch.management:
-        config["management_ssh"] = {"vrfs": [{"name": "MGMT", "enable": True}]}
+        config["management_ssh"] = {"enable": False, "vrfs": [{"name": "MGMT", "enable": True}]}
         config["management_interfaces"] = [
             {
                 "name": "Management1",

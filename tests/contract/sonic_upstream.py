@@ -45,8 +45,8 @@ BROADCOM = {
         "last port": ("Ethernet252", "253,254,255,256", "fourhundredGigE1/64"),
     },
 }
-"""What device/dell gives each SKU: buffers_defaults_t0.j2 and _t1.j2 (the same), pg_profile_lookup.ini, port_config.ini. Profiles of
-the CPU's queues are left out, which no port has."""
+"""What device/dell gives each SKU: buffers_defaults_t0.j2 and _t1.j2 (the same), pg_profile_lookup.ini, port_config.ini. Profiles
+of the CPU's queues are left out, which no port has."""
 
 PROFILES = {
     "ingress_lossless_profile": {"pool": "ingress_lossless_pool", "size": "0", "dynamic_th": "7"},

@@ -9,9 +9,10 @@ import orjson
 from cluster_model.catalogue.types import SonicSupport
 from cluster_model.catalogue.types import Switch as SwitchModel
 from cluster_model.plan.model import Lossless, Switch
+from cluster_model.render.switch.sonic_access import tabulate_access
 from cluster_model.render.switch.sonic_overlay import list_port_vrfs, tabulate_overlay
 from cluster_model.render.switch.sonic_ports import CageSlot, list_slots, plug_ports, tabulate_neighbours, tabulate_vlans
-from cluster_model.render.switch.sonic_qos import tabulate_buffers, tabulate_cables, tabulate_qos
+from cluster_model.render.switch.sonic_qos import HASH, tabulate_buffers, tabulate_cables, tabulate_qos
 from cluster_model.render.switch.sonic_system import tabulate_services, tabulate_system
 from cluster_model.render.switch.sonic_types import Config
 
@@ -43,12 +44,15 @@ def build_config_db(scene: Scene, switch: Switch) -> Config:
     config: Config = {
         **tabulate_system(switch, scene.plan.site, support, lossless is not None),
         **tabulate_services(switch, scene.plan.site),
+        **tabulate_access(switch, scene.plan.site),
         **plug_ports(switch, slots, vrfs, scene.cable_fecs.get(switch.name, {}), network.host_mtu_bytes),
         **tabulate_neighbours(scene, switch),
         **tabulate_vlans(switch),
     }
     for name, rows in tabulate_overlay(switch, network, platform).items():
         config.setdefault(name, {}).update(rows)
+    if network.load_balancing == "ecmp" and network.name != "oob":
+        config["SWITCH_HASH"] = {"GLOBAL": {"ecmp_hash": list(HASH)}}
     if lossless is not None:
         config.update(_lossless_tables(scene, switch, slots, lossless, support))
         lengths = {slot.name: scene.cable_lengths.get((switch.name, slot.name), UNCABLED_M) for slot in slots}

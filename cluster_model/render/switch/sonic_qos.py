@@ -18,6 +18,9 @@ SIDES = ("ingress", "egress")
 KINDS = ("lossless", "lossy")
 LOSSLESS_WEIGHT = 50
 """DWRR shares: half for the lossless queues, half for the others; CNPs go first, and are too few to starve anyone."""
+HASH = ("SRC_IP", "DST_IP", "IP_PROTOCOL", "L4_SRC_PORT", "L4_DST_PORT")
+"""Fields that tell flows apart on equal paths: the UDP source port is what RoCE varies. Without SWITCH_HASH they are the chip's
+own choice (sonic-net/SONiC, doc/hash/hash-design.md; src/sonic-yang-models, sonic-hash.yang)."""
 PFC_TO_PG_ASICS = ("mellanox", "barefoot")
 """ASICs whose SAI takes PFC_PRIORITY_TO_PRIORITY_GROUP_MAP (files/build_templates/qos_config.j2)."""
 

@@ -77,21 +77,7 @@ def tabulate_services(switch: Switch, site: Site) -> Config:
         config["SNMP"] = {"LOCATION": {"Location": f"{switch.rack} U{switch.u}"}}
         config["SNMP_COMMUNITY"] = {name_secret("snmp-community"): {"TYPE": "RO"}}
         config["SNMP_AGENT_ADDRESS_CONFIG"] = {f"{source}|161|{'mgmt' if out_of_band else ''}": {}}
-        config.update(_admit(site.snmp_managers))
     return config
-
-
-def _admit(managers: tuple[str, ...]) -> Config:
-    rules: Table = {"SNMP_ACL|DEFAULT_RULE": {"PRIORITY": "1", "PACKET_ACTION": "DROP", "ETHER_TYPE": "2048"}}
-    for number, address in enumerate(managers, 1):
-        rules[f"SNMP_ACL|RULE_{number}"] = {
-            "PRIORITY": str(10_000 - number),
-            "PACKET_ACTION": "ACCEPT",
-            "SRC_IP": f"{address}/32",
-            "IP_PROTOCOL": "17",
-        }
-    table: Table = {"SNMP_ACL": {"policy_desc": "SNMP managers", "type": "CTRLPLANE", "services": ["SNMP"]}}
-    return {"ACL_TABLE": table, "ACL_RULE": rules}
 
 
 def _bare(address: str) -> str:

@@ -515,6 +515,7 @@ def test_services_are_reached_by_the_management_side(cluster: str, name: str) ->
     )
     assert tree["system"]["hostname"] == switch.name
     assert tree["system"]["timezone"] == site.timezone
+    assert tree["system"].get("ssh-server") == ({"vrf": {"mgmt": {}}} if switch.management else None)
     assert tree["system"]["aaa"]["user"] == {"cumulus": {"password": "{{gpuyard-secret:switch-admin}}", "role": "system-admin"}}
 
 

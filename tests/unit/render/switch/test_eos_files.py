@@ -286,7 +286,7 @@ def test_services_lie_behind_the_management_port() -> None:
     for address in site.dns:
         assert f"ip name-server vrf MGMT {address}" in found
     assert len(found["ip access-list standard SNMP-MANAGERS"]) == len(site.snmp_managers) == 2
-    assert found["management ssh"] == ["vrf MGMT", "no shutdown"]
+    assert found["management ssh"] == ["shutdown", "vrf MGMT", "no shutdown"]  # the first is the default VRF
 
 
 def test_a_service_address_goes_with_its_port() -> None:

@@ -23,7 +23,7 @@ def _stanza(text: str, name: str) -> str:
 
 def test_a_switch_gets_the_files_of_a_debian_machine() -> None:
     names = {path.split("/")[2] for path in factory.files("lab") if "/storage-leaf-u01-01/" in path}
-    always = {"frr.conf", "daemons", "interfaces", "sysctl.conf", "hostname", "timezone", "lldpd.conf"}
+    always = {"frr.conf", "daemons", "interfaces", "sysctl.conf", "hostname", "timezone", "lldpd.conf", "nftables.conf"}
     assert names == always | {"resolv.conf", "chrony.conf", "rsyslog.conf"}
     assert "switches/turned/" not in names
     assert "switches/storage-leaf-u01-01/snmpd.conf" in factory.files("turned")
