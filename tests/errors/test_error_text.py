@@ -1,82 +1,139 @@
 """What a user reads about each mistake, word for word.
 
-A case is a folder named after the finding, ID-what-is-wrong: cluster.yml (with CSV files or a catalogue/ where it needs them) and
-expected.txt, the output of `gpuyard validate tests/errors/CASE/cluster.yml`. GPUYARD_UPDATE_GOLDEN=1 writes expected.txt anew.
+A case is a pair of files named after its finding: FAMILY/ID-what-is-wrong.yml, a broken cluster as cases.py takes it, and
+ID-what-is-wrong.txt, what `gpuyard validate cluster.yml` prints. GPUYARD_UPDATE_GOLDEN=1 writes what changed, and fails it once.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import click
 import pytest
+from cases import BASES, HERE, list_cases, write_cluster
 
+from cluster_model.catalogue import load
 from cluster_model.checks.registry import RULES
-from cluster_model.cli.common import inspect_cluster, report_inspection
+from cluster_model.cli.common import Inspection, inspect_cluster, report_inspection
 from cluster_model.cli.manuals import read_manuals
+from cluster_model.paths import PACKAGE
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
-CASES = sorted(path.name for path in HERE.iterdir() if path.is_dir() and not path.name.startswith("__"))
+CASES = list_cases()
+MANUALS = read_manuals()
 UPDATE = os.environ.get("GPUYARD_UPDATE_GOLDEN") == "1"
+WITHOUT_LINE = {"YML004", "YML005", "YML006", "FCT007"}
+"""Findings about a whole file."""
 
 
-def validate(case: str, form: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch, our_catalogue):
+    """Stand in a folder for one cluster; the catalogue is read once for all that add nothing to it."""
+    read = load.load_catalogue
+    monkeypatch.setattr(load, "load_catalogue", lambda extra=None: read(extra) if extra else our_catalogue)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def our_catalogue():
+    return load.load_catalogue()
+
+
+def validate(capsys) -> tuple[Inspection, int, str]:
+    """Return what is found in cluster.yml, the exit code and what is printed; the tests below hold the command to the same."""
+    inspection, code = inspect_cluster(Path("cluster.yml")), 0
     try:
-        report_inspection(inspect_cluster(Path("tests/errors") / case / "cluster.yml"), form, strict=False)
-        code = 0
+        report_inspection(inspection, "text", strict=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     captured = capsys.readouterr()
-    return code, captured.out, captured.err
+    assert captured.out == ""
+    return inspection, code, captured.err
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_error_text(case, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("NO_COLOR", "1")
-    code, out, err = validate(case, "text", capsys)
-    golden = HERE / case / "expected.txt"
-    if UPDATE:
-        golden.write_text(err, "utf-8")
-    assert out == ""
-    assert err == golden.read_text("utf-8")
-    assert code == (2 if case.startswith("YML005") else int(" error " in err))
-    assert f" {case[:6]}: " in err, "the folder is named after a finding that the case does not give"
+def compare(golden: Path, text: str) -> None:
+    """Compare with what a case printed before, or write it anew: a run that writes does not pass, so that nobody overlooks it."""
+    before = golden.read_text("utf-8") if golden.exists() else ""
+    if UPDATE and before != text:
+        golden.write_text(text, "utf-8")
+        pytest.fail(f"wrote {golden}: read it, then run the tests again", pytrace=False)
+    assert text == before
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_error_is_located_and_known(case, capsys, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    rows = json.loads(validate(case, "json", capsys)[1])["findings"]
-    for row in rows:
-        assert row["id"] in read_manuals()
-        assert row["summary"] and not row["summary"].endswith(".")
-        assert Path(row["file"]).is_file() or row["id"] == "YML005"
-        assert row["line"] or row["id"] in {"YML004", "YML005", "YML006", "FCT007"}
-        assert row["severity"] != "error" or (row["expected"] and row["fix"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_error_text(case, folder, capsys):
+    write_cluster(case.read_bytes(), folder)
+    inspection, code, text = validate(capsys)
+    id_ = case.stem.partition("-")[0]
+    assert re.fullmatch(r"[A-Z0-9]{3}[0-9]{3}-[a-z0-9-]+", case.stem) and case.parent.name == id_[:3]
+    assert id_ in {finding.id for finding in inspection.findings}, "the case is named after a finding that it does not give"
+    errors = [finding for finding in inspection.findings if finding.severity == "error"]
+    assert code == (2 if id_ == "YML005" else int(bool(errors)))
+    for finding in inspection.findings:
+        assert finding.id in MANUALS
+        assert finding.summary and not finding.summary.endswith(".")
+        assert Path(finding.file).is_file() or finding.id == "YML005"
+        assert finding.line or finding.id in WITHOUT_LINE
+    assert all(finding.expected and finding.fix for finding in errors)
+    compare(case.with_suffix(".txt"), text)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_case_is_complete(case):
-    names = {path.name for path in (HERE / case).iterdir()}
-    assert re.fullmatch(r"[A-Z0-9]{3}[0-9]{3}-[a-z0-9-]+", case)
-    assert "expected.txt" in names
-    assert ("cluster.yml" in names) != case.startswith("YML005")
+@pytest.mark.parametrize("name", ["YML005-no-such-file", "CAB003-long-copper", "FCT004-bad-mac"])
+def test_the_command_prints_the_same(name, folder):
+    """One case for each exit code, among them one with a catalogue and one with a table."""
+    case = HERE / name[:3] / f"{name}.yml"
+    write_cluster(case.read_bytes(), folder)
+    done = subprocess.run(["gpuyard", "validate", "cluster.yml"], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+    assert done.stderr == case.with_suffix(".txt").read_text("utf-8")
+    assert done.returncode == {"YML005": 2, "CAB003": 0, "FCT004": 1}[name[:6]]
 
 
-def is_reachable(id_):
-    """Guards hold the planner to its word: no intent breaks them, so their cases are plans, in tests/unit/checks.
+@pytest.mark.parametrize("base", sorted(path.stem for path in BASES.iterdir()))
+def test_base_breaks_no_rule(base, folder, capsys):
+    """What a case prints is its own mistake, not that of its base."""
+    write_cluster(f"base: {base}\n".encode(), folder)
+    inspection, _, text = validate(capsys)
+    assert {finding.severity for finding in inspection.findings} == {"info"}, text
 
-    What rendering finds is about templates, or left over by the intent's own checks: its cases are in tests/unit/render. What
-    verify finds it finds on gear: its cases are observations, in tests/unit/verify.
+
+def test_every_text_has_its_case():
+    assert sorted(HERE.glob("*/*.txt")) == [case.with_suffix(".txt") for case in CASES]
+
+
+def is_reachable(id_: str) -> bool:
+    """Return whether an intent can give a finding.
+
+    Guards hold the planner to its word: no intent breaks them, so their cases are plans, in tests/unit/checks. What rendering
+    finds is about templates, or left over by the intent's own checks: its cases are in tests/unit/render. What verify finds it
+    finds on gear: its cases are observations, in tests/unit/verify.
     """
     return not id_.startswith(("RND", "VER", "BMC", "SEC", "HST")) and (id_ not in RULES or RULES[id_].by_intent)
 
 
-@pytest.mark.parametrize("id_", [id_ for id_ in read_manuals() if is_reachable(id_)])
-def test_every_finding_has_a_case(id_):
-    assert any(case.startswith(f"{id_}-") for case in CASES), f"add tests/errors/{id_}-…/cluster.yml"
+def test_every_finding_has_a_case():
+    given = {case.stem.partition("-")[0] for case in CASES}
+    missing = [id_ for id_ in MANUALS if is_reachable(id_) and id_ not in given]
+    assert missing == [], f"add tests/errors/{missing[0][:3]}/{missing[0]}-….yml, as docs/add-a-rule.md shows"
+
+
+def test_how_to_add_a_case_works_when_followed(folder, monkeypatch, capsys):
+    """The rule of the page finds its case, and prints what the page says: the run that writes it fails, the next one passes."""
+    page = (PACKAGE.parent / "docs" / "add-a-rule.md").read_text("utf-8")
+    rule, case, said = (re.search(f"```{kind}\n(.*?)```", page, re.DOTALL)[1] for kind in ("python", "yaml", "text"))
+    monkeypatch.setattr("test_error_text.UPDATE", True)
+    write_cluster(case.encode(), folder)
+    try:
+        exec(rule, {})
+        text = validate(capsys)[2]
+    finally:
+        del RULES["RED099"]
+    golden = folder / "RED099-single-resolver.txt"
+    with pytest.raises(pytest.fail.Exception, match="single-resolver"):
+        compare(golden, text)
+    compare(golden, text)
+    assert golden.read_text("utf-8") == said

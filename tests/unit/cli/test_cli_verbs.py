@@ -14,7 +14,7 @@ from cluster_model.cli.main import run
 from cluster_model.cli.manuals import read_manuals
 
 ROOT = Path(__file__).parents[3]
-BROKEN = "tests/errors/INT004-zero"
+BROKEN = "tests/wrong.yml"
 
 
 @pytest.fixture(autouse=True)
@@ -33,14 +33,14 @@ def test_validate_text_goes_to_stderr(capsys):
     assert run(["validate", BROKEN]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.endswith("1 error.\n")
+    assert captured.err.endswith(" errors.\n")
 
 
 @pytest.mark.parametrize("form", ["json", "github"])
 def test_validate_machine_forms_go_to_stdout(form, capsys):
     assert run(["validate", BROKEN, "--format", form]) == 1
     captured = capsys.readouterr()
-    assert "INT004" in captured.out
+    assert "INT003" in captured.out
     assert captured.err == ""
 
 
@@ -85,7 +85,7 @@ def test_open_cluster_exits_on_errors(capsys):
     with pytest.raises(click.exceptions.Exit) as stop:
         open_cluster(Path(BROKEN))
     assert stop.value.exit_code == 1
-    assert "INT004" in capsys.readouterr().err
+    assert "INT003" in capsys.readouterr().err
 
 
 def test_explain_lists_a_family(capsys):
