@@ -37,7 +37,7 @@ class Change:
     validate: str = ""  # command that reads the new file, `%s`, before it is put in place
 
 
-def plan_changes(files: list[dict], purge: list[str]) -> list[Change]:
+def plan_changes(files: list[dict[str, Any]], purge: list[str]) -> list[Change]:
     """Return what differs from the files wanted, in the order of paths.
 
     Args:
@@ -65,7 +65,7 @@ def find_paths(pattern: str) -> list[str]:
     return sorted(str(path) for path in Path("/").glob(pattern.lstrip("/")))
 
 
-def _compare(path: str, wanted: dict) -> Change | None:
+def _compare(path: str, wanted: dict[str, Any]) -> Change | None:
     mode = int(str(wanted.get("mode") or MODE), 8)
     try:
         uid = pwd.getpwnam(wanted.get("owner") or "root").pw_uid
@@ -84,8 +84,12 @@ def _compare(path: str, wanted: dict) -> Change | None:
     now = Path(path).stat()
     is_, shall = (stat.S_IMODE(now.st_mode), now.st_uid, now.st_gid), (mode, uid, gid)
     if is_ != shall:
-        change.attributes = tuple(f"mode {each[0]:04o}, owner {each[1]}:{each[2]}\n" for each in (is_, shall))
+        change.attributes = (_tell_attributes(*is_), _tell_attributes(*shall))
     return change if before != change.after or is_ != shall else None
+
+
+def _tell_attributes(mode: int, uid: int, gid: int) -> str:
+    return f"mode {mode:04o}, owner {uid}:{gid}\n"
 
 
 def _read(path: str) -> str | None:
@@ -95,7 +99,7 @@ def _read(path: str) -> str | None:
         return None
 
 
-def show_changes(changes: list[Change]) -> list[dict]:
+def show_changes(changes: list[Change]) -> list[dict[str, str]]:
     """Return the changes as Ansible shows differences."""
     return [
         {

@@ -11,6 +11,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 MADE = {"bond", "bridge", "dummy", "ipvlan", "macvlan", "macvtap", "tun", "vlan", "vrf", "vxlan"}
 """Kinds of devices that take another's MAC: never the NIC itself."""
@@ -104,6 +105,7 @@ def find_ssh_address() -> str:
     return ""
 
 
-def _ip(*words: str) -> list[dict]:
+def _ip(*words: str) -> list[dict[str, Any]]:
     done = subprocess.run(["ip", "-json", *words], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout or "[]")
+    found: list[dict[str, Any]] = json.loads(done.stdout or "[]")
+    return found

@@ -50,7 +50,9 @@ class RefusedError(Exception):
 class Trial:
     """What a configuration would change on this host."""
 
-    def __init__(self, wanted: dict, backend: str, allow_address_change: bool, revert_s: int, module: Any = None) -> None:
+    def __init__(
+        self, wanted: dict[str, Any], backend: str, allow_address_change: bool, revert_s: int, module: Any = None
+    ) -> None:
         """Look at the host. Raises RefusedError with all that is in the way."""
         self.wanted = wanted
         self.module = module
@@ -78,7 +80,7 @@ class Trial:
         self.changes = plan_changes([*wanted["common"], *wanted[self.backend]], OURS) + list(_set_aside())
         self.displaced = [unit for unit in OTHERS if _tells("is-enabled", unit)]
 
-    def describe(self) -> dict:
+    def describe(self) -> dict[str, Any]:
         """Return what the module says about it."""
         paths = [change.path for change in self.changes]
         changed_devices = [c.path for c in self.changes if c.path.endswith(".netdev") and c.before and c.after]
@@ -210,7 +212,7 @@ class Trial:
         ]
 
 
-def confirm(wanted: dict, settle_s: int) -> list[str]:
+def confirm(wanted: dict[str, Any], settle_s: int) -> list[str]:
     """Look whether the configuration on trial holds, and disarm the way back; return interfaces without link.
 
     Raises RefusedError where it went back already, or where addresses or rules lack, which starts the way back.
@@ -238,7 +240,7 @@ def confirm(wanted: dict, settle_s: int) -> list[str]:
     return without_link
 
 
-def _list_lacking(wanted: dict) -> tuple[list[str], list[str]]:
+def _list_lacking(wanted: dict[str, Any]) -> tuple[list[str], list[str]]:
     lacking, without_link = [], []
     if not Path(f"{STATE}/applied").exists():
         return ["- it was not applied to its end (journalctl -u gpuyard-host-network-apply)"], []
@@ -261,7 +263,7 @@ def find_backend() -> str:
     return "netplan" if shutil.which("netplan") and find_paths("/etc/netplan/*.y*ml") else "networkd"
 
 
-def match_nics(wanted: list[dict], nics: list[Nic], names: list[str]) -> tuple[dict[str, str], list[str]]:
+def match_nics(wanted: list[dict[str, Any]], nics: list[Nic], names: list[str]) -> tuple[dict[str, str], list[str]]:
     """Return the interfaces to rename, present name → planned name, and what is wrong, a line each.
 
     A NIC is known by its MAC; where the plan has none, by its PCI address; else by its name.
@@ -285,7 +287,7 @@ def match_nics(wanted: list[dict], nics: list[Nic], names: list[str]) -> tuple[d
     return renames, faults
 
 
-def _describe_missing(want: dict, other: Nic | None) -> str:
+def _describe_missing(want: dict[str, Any], other: Nic | None) -> str:
     known = ", ".join(f"{what} {want[what]}" for what in ("mac", "pci") if want[what]).replace("mac", "MAC").replace("pci", "PCI")
     if other is None:
         return f"- {want['name']}: no NIC has {known or 'that name'}. fix: seat it, load its driver, or correct the plan's facts"

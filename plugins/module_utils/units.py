@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
+from typing import Any
 
 FOLDERS = ("/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/", "/usr/local/lib/systemd/system/")
 PROPERTIES = ("LoadState", "ActiveState", "UnitFileState", "NeedDaemonReload")
@@ -50,7 +51,7 @@ def read_units(names: list[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def plan_units(wanted: list[dict], found: dict[str, dict[str, str]]) -> list[UnitChange]:
+def plan_units(wanted: list[dict[str, Any]], found: dict[str, dict[str, str]]) -> list[UnitChange]:
     """Return what differs from the units wanted.
 
     Args:

@@ -22,7 +22,7 @@ options:
     description: The files.
     type: list
     elements: dict
-    required: true
+    default: []
     suboptions:
       path:
         description: Absolute path; folders that lack are made, mode C(0755).
@@ -77,6 +77,16 @@ options:
         description: Whether it runs now.
         type: str
         choices: [started, stopped]
+  record:
+    description:
+      - Name of a record on the host, in C(/var/lib/gpuyard/read), of what the programs that read these files have read.
+      - With it, the result says which files they have not read as they are, and counts as changed where there is one. A run
+        that is cut off before they read a file that it wrote leaves that to the next run so.
+    type: str
+  read:
+    description: Paths that programs have now read, noted in I(record) as they are. Nothing is noted in check mode.
+    type: list
+    elements: str
 attributes:
   check_mode:
     support: full
@@ -112,6 +122,24 @@ EXAMPLES = r"""
       - {path: /etc/chrony/conf.d/gpuyard.conf, content: "makestep 1 3\n"}
     units:
       - {name: chrony.service, enabled: true, state: started}
+
+- name: Write the kernel's settings
+  gpuyard.cluster.file_set:
+    files:
+      - {path: /etc/sysctl.d/90-ops.conf, content: "vm.swappiness = 10\n"}
+    record: ops
+  register: written
+
+- name: Have them read
+  ansible.builtin.command: sysctl --system
+  changed_when: true
+  when: written.unread | length > 0
+
+- name: Note that they were
+  gpuyard.cluster.file_set:
+    record: ops
+    read: "{{ written.unread }}"
+  when: written.unread | length > 0
 """
 
 RETURN = r"""
@@ -123,6 +151,12 @@ backups:
   description: Where the files that were replaced or removed are kept.
   type: list
   returned: with I(backup)
+unread:
+  description:
+    - The paths that programs have not read as they are, those that this call wrote or removed among them.
+    - After I(read), those that are left.
+  type: list
+  returned: with I(record)
 units:
   description: The names of the units that were changed, or in check mode would be.
   type: list
@@ -133,6 +167,8 @@ failed_unit:
   returned: where one failed
 """
 
+from typing import Any  # noqa: E402
+
 from ansible.module_utils.basic import AnsibleModule  # noqa: E402
 from ansible_collections.gpuyard.cluster.plugins.module_utils.file_set import (  # noqa: E402
     FileSetError,
@@ -140,7 +176,9 @@ from ansible_collections.gpuyard.cluster.plugins.module_utils.file_set import ( 
     show_changes,
     write_changes,
 )
+from ansible_collections.gpuyard.cluster.plugins.module_utils.read_record import list_unread, note_read  # noqa: E402
 from ansible_collections.gpuyard.cluster.plugins.module_utils.units import (  # noqa: E402
+    UnitChange,
     UnitError,
     change_units,
     must_reload,
@@ -170,35 +208,42 @@ def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "files": {"type": "list", "elements": "dict", "required": True, "options": FILES, **EITHER},
+            "files": {"type": "list", "elements": "dict", "default": [], "options": FILES, **EITHER},
             "purge": {"type": "list", "elements": "str", "default": []},
             "backup": {"type": "bool", "default": False},
             "units": {"type": "list", "elements": "dict", "default": [], "options": UNITS},
+            "record": {"type": "str"},
+            "read": {"type": "list", "elements": "str"},
         },
+        required_by={"read": "record"},
         supports_check_mode=True,
     )
-    backups = []
+    backups: list[str] = []
     try:
         changes = plan_changes(module.params["files"], module.params["purge"])
         if not module.check_mode:
             backups = write_changes(changes, module=module, backup=module.params["backup"])
+            note_read(module.params["record"], module.params["read"] or [])
     except (FileSetError, OSError) as error:
         module.fail_json(msg=f"files cannot be written: {error}")
     paths = [change.path for change in changes]
-    result = {"changed": bool(changes), "paths": paths, "backups": backups, "units": [], "diff": show_changes(changes)}
+    diff = show_changes(changes)
+    result: dict[str, Any] = {"changed": bool(changes), "paths": paths, "backups": backups, "units": [], "diff": diff}
+    if module.params["record"]:
+        result["unread"] = list_unread(module.params["record"], [each["path"] for each in module.params["files"]], paths)
     try:
         units = bring_up(module.params["units"], paths, module.check_mode)
     except UnitError as error:
         module.fail_json(msg=str(error), failed_unit=error.unit, **result)
     result["units"] = [unit.name for unit in units]
-    result["diff"] += [
+    diff += [
         {"before_header": unit.name, "after_header": unit.name, "before": unit.before + "\n", "after": unit.after + "\n"}
         for unit in units
     ]
-    module.exit_json(**(result | {"changed": bool(changes or units)}))
+    module.exit_json(**(result | {"changed": bool(changes or units or result.get("unread") or module.params["read"])}))
 
 
-def bring_up(wanted: list[dict], paths: list[str], check_mode: bool) -> list:
+def bring_up(wanted: list[dict[str, Any]], paths: list[str], check_mode: bool) -> list[UnitChange]:
     """Return what was changed of units, or would be, after files changed."""
     names = [each["name"] for each in wanted]
     found = read_units(names)

@@ -26,12 +26,3 @@ fi
 # Where the kernel's settings are read only, as in a container, the service's own condition skips it.
 if changed '/etc/sysctl.d/*'; then systemctl restart systemd-sysctl; fi
 if changed '/etc/default/grub.d/*' && command -v update-grub >/dev/null; then update-grub; fi
-# Remember what was read, and as what, for look.sh.
-mkdir -p /var/lib/gpuyard
-cd /var/lib/gpuyard
-touch base-read
-{
-  while read -r sum; do changed "${sum##* }" || echo "$sum"; done <base-read
-  for path in $paths; do [ ! -f "$path" ] || cksum "$path"; done
-} >base-read.new
-mv base-read.new base-read

@@ -1,13 +1,4 @@
-# Print, as JSON, what one look at the host tells, or refuse a system that the role does not know. Arguments: packages to look for.
-. /etc/os-release
-case " $ID ${ID_LIKE:-} " in
-  *" debian "*) family=debian ;;
-  *" rhel "* | *" fedora "*) family=redhat ;;
-  *)
-    echo "$(uname -n) runs $ID; expected Debian, Ubuntu or Rocky; fix: install one of these" >&2
-    exit 1
-    ;;
-esac
+# Print, as JSON, what one look at the host tells. Arguments: packages to look for.
 list() { sed 's/["\\]//g; s/.*/"&"/' | paste -sd, -; }
 interrupted=false
 if [ "$family" = debian ]; then
@@ -18,14 +9,6 @@ else
 fi
 arguments=$(grubby --info=DEFAULT 2>/dev/null | sed -n 's/^args="\(.*\)"$/\1/p' | tr ' ' '\n' | list)
 ours=$(tr ' ' '\n' 2>/dev/null </etc/gpuyard-kernel-arguments | grep . | list)
-# Files of ours as no program has read them yet: a run was cut off before apply.sh came to its end.
-unread=$({
-  echo /etc/hostname
-  grep -ls "gpuyard's role base" /etc/systemd/*.conf.d/* /etc/chrony.conf /etc/chrony/chrony.conf /etc/ssh/sshd_config.d/* \
-    /etc/sysctl.d/* /etc/default/grub.d/*
-} | xargs cksum 2>/dev/null | while read -r sum; do
-  grep -qsxF "$sum" /var/lib/gpuyard/base-read || echo "${sum##* }"
-done | list)
 # Who can log in by a key of their own, and who of them may become root by other files than this role's.
 keyed=$(getent passwd | while IFS=: read -r name _ _ _ _ home _; do
   ! grep -qs '^[^#]' "$home/.ssh/authorized_keys" || echo "$name"
@@ -43,4 +26,4 @@ former=$(sed -n 's/ ALL=.*//p' /etc/sudoers.d/90-gpuyard 2>/dev/null | while rea
 done | list)
 printf '{"family": "%s", "interrupted": %s, "packages": [%s], "passwd": [%s], "group": [%s], "kernel_arguments": [%s], "our_arguments": [%s], ' \
   "$family" "$interrupted" "$packages" "$(getent passwd | list)" "$(getent group | list)" "$arguments" "$ours"
-printf '"unread": [%s], "keyed": [%s], "admins": [%s], "former_admins": [%s]}\n' "$unread" "$(echo "$keyed" | grep . | list)" "$admins" "$former"
+printf '"keyed": [%s], "admins": [%s], "former_admins": [%s]}\n' "$(echo "$keyed" | grep . | list)" "$admins" "$former"

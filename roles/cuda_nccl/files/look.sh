@@ -1,12 +1,7 @@
 # Print, one a line, the system's family, its kernel, which nccl-tests was built, `modules` with their kind (open, proprietary, or nothing
 # where NVIDIA's are not there), `loaded` with nvidia and nvidia_peermem where they are, and `NAME VERSION STATE` of what dpkg has.
 # Arguments: the file that says what was built, and names of packages.
-. /etc/os-release
-case " $ID ${ID_LIKE:-} " in
-  *" debian "*) echo debian ;;
-  *" rhel "* | *" fedora "*) echo redhat ;;
-  *) echo "$ID" ;;
-esac
+echo "$family"
 uname -r
 built=$1
 shift

@@ -4,13 +4,11 @@ Reads only; a tool that is missing is an empty answer. With `--booted` it waits 
 for GPUs. Keys: os_family, distribution, kernel (running), next_kernel (that the boot loader takes next), kernels (installed,
 oldest first), modules {kernel: version of its module nvidia}, gpus [{bus, device}], nvswitches, bridges, nouveau, loaded,
 secure_boot, key_enrolled, packages {name: version}, holds, runfile, smi {rc, lines, text}, processes [{pid, name}], fabric
-[{bus, state, status}], fabric_manager (active, inactive, failed and so on; empty without systemd), unread (files of the role for
-modprobe that the initramfs and the module have not taken as they are: tasks/load.yml keeps the sums of those that were).
+[{bus, state, status}], fabric_manager (active, inactive, failed and so on; empty without systemd).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import pathlib
 import re
@@ -76,14 +74,6 @@ def read_loaded() -> str:
     """Return the version of the nvidia module in memory, or an empty string."""
     found = re.search(r"Kernel Module(?: for \S+)?\s+(\d[\d.]+)", read("/proc/driver/nvidia/version"))
     return read("/sys/module/nvidia/version") or (found.group(1) if found else "")
-
-
-def list_unread() -> list[str]:
-    """Return the paths of the role's files for modprobe that differ from what tasks/load.yml kept sums of."""
-    kept = read("/var/lib/gpuyard/nvidia-driver-read").splitlines()
-    files = [pathlib.Path(f"/etc/modprobe.d/gpuyard-{name}.conf") for name in ("nouveau", "nvidia")]
-    there = [path for path in files if path.is_file()]
-    return [str(path) for path in there if f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path}" not in kept]
 
 
 def read_secure_boot() -> str:
@@ -204,7 +194,6 @@ def main() -> None:
         "smi": smi,
         "processes": processes,
         "fabric": fabric,
-        "unread": list_unread(),
         "fabric_manager": run("systemctl", "is-active", "nvidia-fabricmanager")[1].strip(),
     }
     sys.stdout.write(json.dumps(answer))

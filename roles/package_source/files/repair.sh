@@ -1,4 +1,5 @@
-# Finish what dpkg was interrupted in, as by a loss of power, once no other program has its lock. Argument: seconds to wait for that.
+# Finish what dpkg was interrupted in, as by a loss of power, once no other program has its lock, and print what that was; nothing where
+# there was nothing. Argument: seconds to wait for the lock.
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 end=$(($(date +%s) + $1))
 until said=$(dpkg --configure -a --force-confdef --force-confold 2>&1 </dev/null); do
@@ -16,3 +17,4 @@ until said=$(dpkg --configure -a --force-confdef --force-confold 2>&1 </dev/null
   echo "dpkg was interrupted, and dpkg --configure -a does not finish it; fix: $fix" >&2
   exit 1
 done
+if [ -n "$said" ]; then echo "$said"; fi

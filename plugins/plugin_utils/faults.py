@@ -1,0 +1,37 @@
+# Copyright: gpuyard maintainers
+# GNU General Public License v3.0 or later (see https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the filters share that check the arguments of roles. They run on the controller, before a host is asked anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
+"""A driver's version as upstream has it, such as 580.95.05."""
+PACKAGE_VERSION = re.compile(VERSION.pattern + r"(-\S+)?")
+"""The same, perhaps with the package's revision."""
+
+
+def tell(name: str, value: object, expected: str, fix: str) -> str:
+    """Return a fault as all roles tell it: variable and value, what was expected, and the way out."""
+    return f"{name}: {'empty' if value in ('', [], {}) else value}; expected {expected}; fix: {fix}"
+
+
+def list_twice(names: Iterable[str]) -> dict[str, int]:
+    """Return how often each name is there that is there more than once, in their order."""
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = found.get(name, 0) + 1
+    return {name: count for name, count in found.items() if count > 1}
+
+
+def find_upstream(version: object) -> str:
+    """Return a version without the package's revision: 580.95.05 of 580.95.05-1."""
+    return str(version).split("-", 1)[0]
+
+
+def find_major(version: object) -> str:
+    """Return what stands before a version's first dot: the branch of a driver, the major of a CUDA."""
+    return str(version).split(".", 1)[0]
