@@ -1,5 +1,6 @@
 """The repository builds as a collection, with nothing in it that is no part of one, and works where it is installed."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -62,3 +63,21 @@ def test_installed_collection_runs(built, tmp_path):
     assert [role for role in ROLES if f"gpuyard.cluster.{role}" not in listed] == []
     shown = run(["ansible-doc", "-t", "inventory", "gpuyard.cluster.gpuyard"], tmp_path, **where)
     assert "GPUYARD_BUILD" in shown
+
+
+def test_every_plugin_is_documented(collection, tmp_path):
+    """As `ansible-test sanity` has it: each says what it takes, shows how it is used, and says what it returns."""
+    where = {"ANSIBLE_COLLECTIONS_PATH": str(collection)}
+    wrong = []
+    for kind, keys in (("filter", "doc examples return"), ("module", "doc examples return"), ("inventory", "doc examples")):
+        folder = ROOT / "plugins" / ("modules" if kind == "module" else kind)
+        names = sorted(f"gpuyard.cluster.{file.stem}" for file in folder.glob("*.py"))
+        told = json.loads(run(["ansible-doc", "--json", "-t", kind, *names], tmp_path, **where))
+        wrong += [f"{name}: no {key}" for name in names for key in keys.split() if not told.get(name, {}).get(key)]
+        wrong += [
+            f"{name}: no {key}" for name in names for key in ("short_description", "author") if not told[name]["doc"].get(key)
+        ]
+        wrong += [
+            f"{name}: no license" for name in names if "GPL-3.0" not in (folder / f"{name.split('.')[2]}.py").read_text()[:400]
+        ]
+    assert wrong == []

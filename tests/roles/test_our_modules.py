@@ -196,6 +196,58 @@ def test_a_backup_is_kept_and_not_purged(tmp_path, utils, monkeypatch):
     assert sorted(path.name.split(".")[0] for path in tmp_path.iterdir()) == ["ada", "ada", "ben"]
 
 
+# --- What programs have read
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    from ansible_collections.gpuyard.cluster.plugins.module_utils import read_record
+
+    monkeypatch.setattr(read_record, "FOLDER", tmp_path / "record")
+    return read_record
+
+
+def test_a_file_is_unread_until_it_is_noted_as_it_is(tmp_path, record):
+    file, link = tmp_path / "a.conf", tmp_path / "zone"
+    file.write_text("x\n")
+    link.symlink_to("/usr/share/zoneinfo/UTC")
+    paths = [str(file), str(link)]
+    assert record.list_unread("ours", paths, []) == paths, "a run that was cut off wrote them"
+    record.note_read("ours", paths)
+    assert record.list_unread("ours", paths, []) == []
+    assert record.list_unread("ours", paths, [str(link)]) == [str(link)], "its mode was changed"
+    file.write_text("y\n")
+    assert record.list_unread("ours", paths, []) == [str(file)]
+    assert record.list_unread("theirs", paths, []) == paths, "each record is for itself"
+
+
+def test_a_file_that_went_is_unread_until_it_is_noted(tmp_path, record):
+    file = tmp_path / "a.conf"
+    file.write_text("x\n")
+    record.note_read("ours", [str(file)])
+    file.unlink()
+    assert record.list_unread("ours", [], []) == [str(file)]
+    record.note_read("ours", [str(file)])
+    assert record.list_unread("ours", [], []) == []
+
+
+def test_a_note_leaves_the_other_files_of_its_record(tmp_path, record):
+    paths = [str(tmp_path / name) for name in ("a", "b")]
+    for path in paths:
+        Path(path).write_text("x\n")
+    record.note_read("ours", paths[:1])
+    record.note_read("ours", paths[1:])
+    record.note_read("ours", [])
+    assert record.list_unread("ours", paths, []) == []
+
+
+def test_a_record_that_was_cut_off_counts_as_none(tmp_path, record):
+    (tmp_path / "a").write_text("x\n")
+    record.FOLDER.mkdir()
+    (record.FOLDER / "ours").write_text('{"/')
+    assert record.list_unread("ours", [str(tmp_path / "a")], []) == [str(tmp_path / "a")]
+
+
 # --- Units
 
 

@@ -60,13 +60,21 @@ def read_family(text: str) -> str:
     return next((FAMILIES[word] for word in words if word in FAMILIES), words[0])
 
 
+def ask(*words: str) -> list[str]:
+    """Return the lines that a command prints, whatever it says beside them and however it ends."""
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.splitlines()
+
+
 def list_packages(names: list[str]) -> list[list[str]]:
-    """Return [name, version, state] of what dpkg knows of these packages; state is hi where one is installed and held."""
-    if not names or not shutil.which("dpkg-query"):
+    """Return [name, version, state] of these packages; state is ii where one is installed, hi where it is held or locked too."""
+    if not names:
         return []
-    form = "${Package} ${Version} ${db:Status-Abbrev}\n"
-    done = subprocess.run(["dpkg-query", "-W", "-f", form, *names], capture_output=True, text=True, check=False)
-    return [row for row in map(str.split, done.stdout.splitlines()) if len(row) == 3]
+    if shutil.which("dpkg-query"):
+        rows = ask("dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Abbrev}\n", *names)
+        return [row for row in map(str.split, rows) if len(row) == 3]
+    rows = [row.split() for row in ask("rpm", "-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\n", *names) if row.count(" ") == 1]
+    locks = "\n".join(ask("dnf", "-q", "versionlock", "list")) if rows else ""
+    return [[*row, "hi" if re.search(rf"^{re.escape(row[0])}-\d", locks, re.MULTILINE) else "ii"] for row in rows]
 
 
 def look_at_containerd(*, differs: bool) -> dict[str, object]:

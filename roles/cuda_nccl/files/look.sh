@@ -1,5 +1,6 @@
 # Print, one a line, the system's family, its kernel, which nccl-tests was built, `modules` with their kind (open, proprietary, or nothing
-# where NVIDIA's are not there), `loaded` with nvidia and nvidia_peermem where they are, and `NAME VERSION STATE` of what dpkg has.
+# where NVIDIA's are not there), `loaded` with nvidia and nvidia_peermem where they are, and `NAME VERSION STATE` of what is installed,
+# hi for what is held or locked.
 # Arguments: the file that says what was built, and names of packages.
 echo "$family"
 uname -r
@@ -15,4 +16,11 @@ esac
 loaded=
 for module in nvidia nvidia_peermem; do [ ! -d "/sys/module/$module" ] || loaded="$loaded $module"; done
 echo "loaded$loaded"
-dpkg-query -W -f '${Package} ${Version} ${db:Status-Abbrev}\n' "$@" 2>/dev/null || true
+if [ "$family" = debian ]; then
+  dpkg-query -W -f '${Package} ${Version} ${db:Status-Abbrev}\n' "$@" 2>/dev/null || true
+  exit 0
+fi
+locks=$(dnf -q versionlock list 2>/dev/null)
+rpm -q --qf '%{NAME} %{VERSION}-%{RELEASE}\n' "$@" 2>/dev/null | grep -v ' .* ' | while read -r name version; do
+  if echo "$locks" | grep -q "^$name-[0-9]"; then echo "$name $version hi"; else echo "$name $version ii"; fi
+done

@@ -94,3 +94,30 @@ def test_other_imports_stay_while_the_drop_in_file_is_made(tmp_path, monkeypatch
 )
 def test_family_is_read(text, family):
     assert program.read_family(text) == family
+
+
+def put_programs(folder, monkeypatch, **scripts):
+    """Put doubles of programs alone on the path, with a shell beside them."""
+    for name, body in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def test_packages_of_rpm_are_read_with_their_locks(tmp_path, monkeypatch):
+    said = "libnvidia-container1 1.18.1-1\npackage libnvidia-container-tools is not installed\nnvidia-container-toolkit 1.17.0-1"
+    locks = "nvidia-container-toolkit-base-0:1.18.1-1.*\nlibnvidia-container1-0:1.18.1-1.*"
+    put_programs(tmp_path, monkeypatch, rpm=f"echo '{said}'; exit 1", dnf=f"echo '{locks}'")
+    assert program.list_packages(["libnvidia-container1", "libnvidia-container-tools", "nvidia-container-toolkit"]) == [
+        ["libnvidia-container1", "1.18.1-1", "hi"],
+        ["nvidia-container-toolkit", "1.17.0-1", "ii"],
+    ]
+
+
+def test_packages_of_dpkg_are_read_with_their_holds(tmp_path, monkeypatch):
+    said = "libnvidia-container1 1.18.1-1 hi \nnvidia-container-toolkit 1.17.0-1 ii \nnvidia-container-toolkit-base  un "
+    put_programs(tmp_path, monkeypatch, **{"dpkg-query": f"echo '{said}'"})
+    assert program.list_packages(["libnvidia-container1"]) == [
+        ["libnvidia-container1", "1.18.1-1", "hi"],
+        ["nvidia-container-toolkit", "1.17.0-1", "ii"],
+    ]
