@@ -171,8 +171,8 @@ def simulated(folder, host):
         running.close()
 
 
-def wait_for(probe, limit_s=60):
-    """Return what a probe finds, once it finds something."""
+def wait_for(probe, limit_s=600):
+    """Return what a probe finds, once it finds something; only a failure takes as long as the limit."""
     end = time.monotonic() + limit_s
     while not (found := probe()) and time.monotonic() < end:
         time.sleep(0.2)

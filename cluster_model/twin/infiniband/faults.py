@@ -10,7 +10,7 @@ from cluster_model.plan.model import Cable
 from cluster_model.render.drawings.style import format_count
 from cluster_model.twin.ethernet.trials import Verdict
 from cluster_model.twin.infiniband.subnet import find_engine
-from cluster_model.twin.infiniband.trials import ALIVE, Dead, SubnetTrials
+from cluster_model.twin.infiniband.trials import ALIVE, LIMITED, Dead, SubnetTrials
 from cluster_model.verify.cabling.ibnetdiscover import End
 
 SPINES = 4
@@ -53,8 +53,9 @@ def _kill(trials: SubnetTrials, name: str) -> Dead:
 
 def _list_needed(trials: SubnetTrials) -> set[str]:
     """Return the leafs of the managers and of the adapter that the tools run on."""
-    ids = {trials.running.watcher, *(trials.running.host_of(name) for name in trials.running.confs)}
-    return {cable.b for cable in trials.plan.cables if trials.running.ids.get((cable.a, cable.a_port)) in ids}
+    running = trials.running
+    ids = {running.watcher, *(running.ids[running.port_of(name)] for name in running.confs)}
+    return {cable.b for cable in trials.plan.cables if running.ids.get((cable.a, cable.a_port)) in ids}
 
 
 def _choose_leaf(trials: SubnetTrials) -> str | None:
@@ -113,11 +114,12 @@ def _fail_over(trials: SubnetTrials) -> Verdict:
     running = trials.running
     first, second, *_ = running.managers
     guids = {name: running.port_guid(running.managers[name]) for name in (first, second)}
+    before = len(running.read_log(second))
     running.kill_manager(first)
-    took = running.wait(lambda: running.find_master()[0] == guids[second])
+    took = running.wait(lambda: "SUBNET UP" in running.read_log(second)[before:] and running.find_master()[0] == guids[second])
     during = trials.try_ways()
-    running.start_manager(first)
-    back = running.wait(lambda: running.find_master()[0] == guids[first])
+    back = running.bring_up(first)
+    running.wait(lambda: running.find_master()[0] == guids[first])
     running.wait(lambda: not trials.try_ways().faults)
     after = trials.try_ways()
     faults = [*during.faults, *after.faults]
@@ -192,7 +194,7 @@ def _replace(trials: SubnetTrials, end: End) -> Verdict:
         running.join([(end, far)])
         running.wait(lambda begin=begin: _has_swept(trials, begin))  # type: ignore[misc]
         if given == STRANGER:
-            verdict = _judge(trials, partial(trials.try_partitions, [end]), (f"{end[0]}:{end[1]} has the keys",))
+            verdict = _judge(trials, partial(trials.try_partitions, [end]), (f"{end[0]}:{end[1]} has the keys 0x{LIMITED:04x};",))
     return _mend(trials, verdict)
 
 
@@ -206,7 +208,7 @@ def _judge(trials: SubnetTrials, trial: Callable[[], Verdict], words: tuple[str,
         return any(all(word in text for word in words) for text in said.faults)
 
     running = trials.running
-    if running.wait(sees, 30.0) is None:
+    if running.wait(sees) is None:
         return Verdict("not caught", ("it was not named; the trial said:", *(said.faults or ("nothing",))))
     return Verdict("caught: " + next(text for text in said.faults if all(word in text for word in words)))
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from typing import Protocol
 
 from cluster_model.twin.ethernet.trials import Verdict
@@ -83,22 +82,28 @@ class SubnetRun:
         """Boot the managers, and try everything."""
         if not self.boot():
             return
-        self._try("nodes and cables", self.trials.try_cables)
         first = next(iter(self.running.confs))
-        self._try("routing engine", lambda: self.trials.try_engine(self.running.read_log(first)))
-        self._try("leafs reach adapters", self.trials.try_ways)
+        right = [
+            self._try("nodes and cables", self.trials.try_cables),
+            self._try("routing engine", lambda: self.trials.try_engine(self.running.read_log(first))),
+            self._try("leafs reach adapters", self.trials.try_ways),
+        ]
         keys = self.trials.plan_keys()
         if keys:
-            self._try("partitions", self.trials.try_partitions)
+            right.append(self._try("partitions", self.trials.try_partitions))
         else:
             why = f"none of {len(self.running.adapters):,} ports has a GUID in facts.servers yet: partitions.conf names nobody"
-            self._listener.add(Row("trial", self.part.network, f"partitions{self.part.plane}", "left out", why))
+            self._leave_out("partitions", why)
         if self.running.managers:
-            self._try("managers", self.trials.try_managers)
-        if faults:
-            self._play("fault", list_faults(self.trials))
-        if mistakes:
-            self._play("mistake", list_mistakes(self.trials))
+            right.append(self._try("managers", self.trials.try_managers))
+        if all(right):
+            self._play("fault", list_faults(self.trials) if faults else [])
+            self._play("mistake", list_mistakes(self.trials) if mistakes else [])
+        elif faults or mistakes:
+            self._leave_out("faults and mistakes", "the subnet is not as planned before anything is broken in it")
+
+    def _leave_out(self, name: str, why: str) -> None:
+        self._listener.add(Row("trial", self.part.network, f"{name}{self.part.plane}", "left out", why))
 
     def boot(self) -> bool:
         """Start OpenSM on every manager, the one that shall be master first, and add the row of it; return whether it is up."""
@@ -107,26 +112,22 @@ class SubnetRun:
 
         def boot() -> Verdict:
             nonlocal took
-            self.running.start_manager(first)
-            took = self.running.wait(lambda: "SUBNET UP" in self.running.read_log(first))
+            took = self.running.bring_up(first)
             verdict = self.trials.try_up(first, took)
             for name in others if took is not None else ():
-                self.running.start_manager(name)
-                self.running.wait(partial(self._has_decided, name))
+                self.running.bring_up(name)
             return verdict
 
         self._try("subnet up", boot)
         return took is not None
 
-    def _has_decided(self, name: str) -> bool:
-        log = self.running.read_log(name)
-        return "Entering STANDBY state" in log or "Entering MASTER state" in log
-
-    def _try(self, name: str, trial: Callable[[], Verdict]) -> None:
+    def _try(self, name: str, trial: Callable[[], Verdict]) -> bool:
+        """Add the row of a trial; return whether nothing is wrong."""
         begin = time.monotonic()
         self._listener.say(f"{self.part.network}{self.part.plane}: {name}")
         verdict = trial()
         self._add("trial", name, verdict, begin)
+        return not verdict.faults
 
     def _play(self, kind: str, troubles: Sequence[Trouble]) -> None:
         for trouble in troubles:

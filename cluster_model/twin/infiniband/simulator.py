@@ -29,7 +29,8 @@ LIBRARY = Path(f"/usr/lib/{os.uname().machine}-linux-gnu/umad2sim/libumad2sim.so
 FOLDER = "/etc/opensm"
 """Where the rendered files lie; a machine of the twin has one of its own."""
 WORK = "/var/tmp"
-PATIENCE_S = 60.0
+PATIENCE_S = 600.0
+"""How long is waited for what must come, however busy this machine is: only a failure takes that long."""
 MAX_NODES, MAX_SWITCHES, MAX_PORTS = 2048, 256, 13312
 """What ibsim takes; port 0 of a switch counts. Source: ibsim, sim.h (MAXNETNODES, MAXNETSWITCHS, MAXNETPORTS)."""
 _NODE = re.compile(r'^(?:Switch|Ca|Hca)\s+\d+\s+"([^"]+)"', re.MULTILINE)

@@ -10,13 +10,12 @@ from functools import cached_property
 from cluster_model.plan.model import Cable
 from cluster_model.render.infiniband.ports import number_ports
 from cluster_model.twin.infiniband.scope import Part
-from cluster_model.twin.infiniband.simulator import FOLDER, WORK, Simulator
+from cluster_model.twin.infiniband.simulator import FOLDER, PATIENCE_S, WORK, Simulator
 from cluster_model.twin.infiniband.tables import HEIGHT, Walk, read_lids, read_tables, walk_tables
 from cluster_model.twin.plan_file import TreeError
 from cluster_model.twin.tree import Tree
 from cluster_model.verify.cabling.ibnetdiscover import End, Names, Node, read_topology
 
-PATIENCE_S = 90.0
 FLUSH = "force_log_flush TRUE\n"
 """The twin's own line in opensm.conf: what OpenSM says is read while it runs."""
 _ENGINE = re.compile(r"osm_ucast_mgr_process: (\S+) tables configured")
@@ -44,6 +43,7 @@ class RunningSubnet:
         self._numbers = {switch.name: number_ports(switch) for switch in part.subnet.switches}
         self.files = self._read_files(tree)
         planned = read_topology(part.topology)
+        self._up: set[str] = set()
         self.ids: dict[str | End, str] = {}
         for node in planned.values():
             end = self.names.find_end(node, 1)
@@ -101,9 +101,9 @@ class RunningSubnet:
         hosts = {server.name for server, _ in self.part.subnet.managers}
         return self.ids[next((end for end in self.adapters if end[0] not in hosts), self.adapters[0])]
 
-    def host_of(self, manager: str) -> str:
-        """Return the id of the adapter that a manager runs on; without one in the plan, the last adapter plays it."""
-        return self.ids[self.managers.get(manager, self.adapters[-1])]
+    def port_of(self, manager: str) -> End:
+        """Return the port that a manager runs on; without one in the plan, the last adapter plays it."""
+        return self.managers.get(manager, self.adapters[-1])
 
     def spell(self, end: End) -> str:
         """Return a port as ibsim's console takes it."""
@@ -113,14 +113,50 @@ class RunningSubnet:
 
     # OpenSM ----------------------------------------------------------------------------------------------------------
 
-    def start_manager(self, manager: str) -> None:
-        """Start OpenSM on a manager, with its rendered file."""
+    def bring_up(self, manager: str) -> float | None:
+        """Start OpenSM on a manager, with its rendered file, until it stands by for a greater one or has brought the subnet up.
+
+        A manager that finds a lesser one as master tells it so by a trap, and is handed the subnet. OpenSM waits for the answer
+        to its trap before it sweeps. ibsim drops every such answer, and umad2sim does not end what nobody answers, as a kernel
+        does: as master that OpenSM waits for ever. It is started again: the other stands by now, and nobody is left to be told.
+        Sources: OpenSM 3.3.23, osm_sminfo_rcv.c and osm_req.c (osm_send_trap144); ibsim 0.10, sim_mad.c (process_packet).
+
+        Returns:
+            The seconds that it took, or None where it did not come to that.
+        """
+        begin = time.monotonic()
+        self._up.add(manager)
         self.simulator.node.run("mkdir", "-p", f"{WORK}/sm-{manager}")
+        goal = "SUBNET UP" if manager == min(self._up, key=self._rank) else "Entering STANDBY state"
+        while (is_there := self._start(manager, goal)) is False:
+            self.simulator.kill(f"sm-{manager}")
+        return time.monotonic() - begin if is_there else None
+
+    def _start(self, manager: str, goal: str) -> bool | None:
+        """Start OpenSM until its log has a goal; return False where it waits for an answer that ibsim dropped, else None."""
+        notice = f"GUID {self.port_guid(self.port_of(manager))}, ChangeFlags"  # as the log of who heard the trap has it
+        marks = {name: len(self.read_log(name)) for name in self._up}
         command = ("opensm", "-F", f"{FOLDER}/{self.confs[manager]}", "-f", self._log_path(manager))
-        self.simulator.start(self.host_of(manager), f"sm-{manager}", *command, folder=f"{WORK}/sm-{manager}")
+        self.simulator.start(self.ids[self.port_of(manager)], f"sm-{manager}", *command, folder=f"{WORK}/sm-{manager}")
+
+        def look() -> bool | None:
+            news = {name: self.read_log(name)[mark:] for name, mark in marks.items()}
+            if goal in news[manager]:
+                return True
+            is_told = any(notice in news[name] for name in self._up - {manager})
+            return False if is_told and "Entering MASTER state" in news[manager] else None
+
+        self.wait(lambda: look() is not None)
+        return look()
+
+    def _rank(self, manager: str) -> tuple[int, str]:
+        """Return what decides which manager becomes master: the least of these. Source: opensm(8), --priority."""
+        found = re.search(r"^sm_priority (\d+)", self.files[self.confs[manager]], re.MULTILINE)
+        return -int(found[1]) if found else 0, self.port_guid(self.port_of(manager))
 
     def kill_manager(self, manager: str) -> None:
         """Kill OpenSM on a manager: it says no goodbye."""
+        self._up.discard(manager)
         self.simulator.kill(f"sm-{manager}")
 
     def _log_path(self, manager: str) -> str:
@@ -178,11 +214,11 @@ class RunningSubnet:
         own = int(guid, 16) - isinstance(node, tuple)
         return f'Guid "{self.ids[node]}" 0x{own:016x}'
 
-    def wait(self, reached: Callable[[], bool], within_s: float = PATIENCE_S) -> float | None:
+    def wait(self, reached: Callable[[], bool]) -> float | None:
         """Wait until something is reached; return the seconds that it took, or None."""
         begin = time.monotonic()
         while not reached():
-            if time.monotonic() - begin > within_s:
+            if time.monotonic() - begin > PATIENCE_S:
                 return None
             time.sleep(0.2)
         return time.monotonic() - begin
