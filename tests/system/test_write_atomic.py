@@ -190,9 +190,8 @@ def test_kill_at_any_moment_leaves_a_whole_tree(tmp_path):
     for round_ in range(1, 26):
         child = run_child(target, round_ * 1000, repeats=400)
         # Wait for the child's first write, so that the kill falls into the work and not into the start of Python.
-        began = time.monotonic()
         before = (target / "plan.json").read_bytes()
-        while (target / "plan.json").read_bytes() == before and child.poll() is None and time.monotonic() - began < 30:
+        while (target / "plan.json").read_bytes() == before and child.poll() is None:
             time.sleep(0.002)
         time.sleep(chance.random() * 0.05)
         child.send_signal(signal.SIGKILL)
@@ -234,7 +233,7 @@ def test_two_renders_at_once_do_not_mix(tmp_path):
     target = tmp_path / "pod"
     children = [run_child(target, generation, repeats=40) for generation in (100, 200, 300)]
     for child in children:
-        _, said = child.communicate(timeout=120)
+        _, said = child.communicate()
         assert child.returncode == 0, said
     assert assert_whole(target) in (139, 239, 339)
     assert list_names(tmp_path) == ["pod"]
@@ -269,7 +268,7 @@ def test_a_file_size_limit_leaves_the_old_tree(tmp_path):
     target = tmp_path / "pod"
     write_tree(target, make_files(1), "digest-1")
     child = run_child(target, 2, preexec_fn=limit_file_size)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate()
     assert child.returncode == 1
     assert b"File too large; what stood there stands" in said
     assert assert_whole(target) == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,10 +19,10 @@ FACTS = "facts: {servers: FILE}\n"
 
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command with little memory and time."""
-    limits = f"ulimit -v 2000000; exec {sys.executable} -c 'from cluster_model.cli.main import main; main()' \"$@\""
+    """Run the command with little memory and a minute of a processor; one that waits for ever is ended after an hour."""
+    limits = f"ulimit -v 2000000 -t 60; exec {sys.executable} -c 'from cluster_model.cli.main import main; main()' \"$@\""
     command = ["bash", "-c", limits, "gpuyard", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=90, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=3600, check=False)
 
 
 def write(folder: Path, more: str, name: str) -> Path:
@@ -121,9 +120,7 @@ def test_a_file_too_large_is_refused(more, id_, tmp_path):
 
 def test_a_table_of_a_million_rows_is_refused(tmp_path):
     (tmp_path / "servers.csv").write_text("name,serial\n" + "gpu-001,S1\n" * 10**6)
-    begun = time.monotonic()
     check(run("validate", ".", folder=write(tmp_path, FACTS, "servers.csv")), "FCT001")
-    assert time.monotonic() - begun < 60
 
 
 def test_an_intent_too_large_is_refused(tmp_path):
