@@ -393,6 +393,21 @@ class Features(Strict):
         return bool(getattr(self, name))
 
 
+Reader = Literal["linux", "sonic", "eos", "ibnetdiscover"]
+"""How a system is asked and its answers are parsed (READERS of verify/read/device.py); `ibnetdiscover` reads a whole subnet."""
+
+
+class Ztp(Strict):
+    """How a switch without a configuration is told of its own, by DHCP, and fetches it from the boot server."""
+
+    option: Literal["provisioning-script-url", "boot-file-name"]
+    """DHCP option that names the file: 239 or 67."""
+    file: str
+    """What is fetched first: one of the switch's own files, or NAME.sh, which is rendered from `ztp.sh.j2` in the same folder."""
+    serial_header: str
+    """HTTP header in which it tells its serial number, in lower case."""
+
+
 class Platform(Strict):
     """A network operating system: templates/switch/<nos>/platform.yml."""
 
@@ -407,7 +422,11 @@ class Platform(Strict):
     port_split: str
     """Port name of a split cage's port."""
     netmiko: str | None = None
-    """netmiko device type."""
+    """netmiko device type of its network CLI or shell."""
+    reader: Reader | None = None
+    """How it is read; without one `gpuyard verify` refuses it by name."""
+    ztp: Ztp | None = None
+    """Zero touch provisioning; without it somebody puts the first configuration on the switch by hand."""
     mtu_bytes: int
     """Largest MTU it accepts on a routed port."""
     vrf_name_length: int = 15

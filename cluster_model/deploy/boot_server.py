@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cluster_model.catalogue.load import load_catalogue
 from cluster_model.deploy.boot_files import LOADERS, NAME, BootFiles, Token
 from cluster_model.deploy.boot_fill import NotReadyError
 from cluster_model.deploy.boot_gate import Quota
@@ -22,10 +23,6 @@ from cluster_model.verify.hosts.machines import NO_SERIAL
 
 TOKEN_S = 2 * 3600
 """Seconds that a token is good for."""
-SERIAL_HEADERS = {"sonic": "serial-number", "cumulus": "cumulus-serial", "eos": "x-arista-serial"}
-"""The header in which a switch tells its serial number while it provisions itself: sonic-ztp, ztp/Downloader.py; NVIDIA Cumulus
-Linux 5.1, "Zero Touch Provisioning", "Inspect HTTP Headers"; EOS as recorded requests and Arista's own bootstrap script have it,
-beside X-Arista-SystemMAC. That is not the MAC of the management port, which is all that the plan knows."""
 _STATES = {"installing", "installed", "failed"}
 _SAFE = re.compile(r"[^\x20-\x7e]")
 _ITEMS = 256
@@ -51,6 +48,7 @@ class BootDesk:
         self.files = files
         self.journal = journal
         self._clock = clock
+        self._platforms = load_catalogue()[0].platforms
         self._lock = threading.Lock()
         self._notes = Quota(60, 10.0)
         self._strangers_notes = Quota(200, 5.0)
@@ -143,7 +141,7 @@ class BootDesk:
         own, common = f"switches/{device}/{names[0]}", f"boot/ztp/{names[0]}"
         if (self.files.tree / own).is_file():
             switch = self.files.index["switches"][device]
-            refusal = _explain_serial(switch, headers.get(SERIAL_HEADERS.get(switch.get("nos", ""), ""), ""))
+            refusal = _explain_serial(switch, headers.get(self._name_serial_header(switch.get("nos", "")), ""))
             if refusal:
                 self._note(device, "refused", address, what=names[0], reason=refusal)
                 raise Refusal(403, refusal)
@@ -154,6 +152,14 @@ class BootDesk:
             raise Refusal(404, "no such file")
         self._note(device, "served", address, what=names[0])
         return text
+
+    def _name_serial_header(self, nos: str) -> str:
+        """Return the header in which a system tells its serial number while it provisions itself; empty where it tells none.
+
+        A MAC that it tells beside it (X-Arista-SystemMAC) is not that of the management port, which is all that the plan knows.
+        """
+        platform = self._platforms.get(nos)
+        return platform.ztp.serial_header if platform and platform.ztp else ""
 
     def _require(self, name: str, token: str, address: str) -> Node:
         """Return a host that the token is good for, from the address that it has."""

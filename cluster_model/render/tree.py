@@ -71,7 +71,7 @@ def _render_fabric_manager(material: Material) -> Iterator[tuple[str, bytes]]:
 
 
 def _render_boot(material: Material) -> Iterator[tuple[str, bytes]]:
-    yield from render_boot(material.plan)
+    yield from render_boot(material.plan, material.catalogue)
 
 
 def _render_dns(material: Material) -> Iterator[tuple[str, bytes]]:

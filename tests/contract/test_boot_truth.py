@@ -13,6 +13,7 @@ import pytest
 import yaml
 from boot_trees import NAMES, plan_of, read_json, tree_of
 
+from cluster_model.catalogue.load import load_catalogue
 from cluster_model.render.boot.files import render_boot
 from tests.dialects import plans
 
@@ -188,7 +189,7 @@ def test_installers_are_told_what_the_hosts_files_say(name):
 def test_leafs_relay_to_who_answers(case):
     """Read the switches' own files in every dialect: the relay's address and its servers are those of Kea."""
     plan = plans.plan(case)
-    tree = dict(render_boot(plan))
+    tree = dict(render_boot(plan, load_catalogue()[0]))
     subnets = json.loads(tree["boot/kea/kea-dhcp4.conf"])["Dhcp4"]["subnet4"]
     answering = {server.address for server in plan.provisioning.servers}
     for subnet in subnets:

@@ -6,11 +6,12 @@ import subprocess
 
 import pytest
 
-from cluster_model.deploy.boot_server import SERIAL_HEADERS
-from cluster_model.render.boot.files import ZTP_SCRIPTS
+from cluster_model.catalogue.load import load_catalogue
 from cluster_model.render.boot.shared import boot_environment
 
 CURL = 'for word; do echo "$word" >>"$FOLDER/asked"; [ "$before" = -o ] && echo "{}" >"$word"; before=$word; done; true\n'
+PLATFORMS = load_catalogue()[0].platforms
+ZTP_SCRIPTS = [nos for nos in PLATFORMS if (ztp := PLATFORMS[nos].ztp) and ztp.file.endswith(".sh")]
 READS = {"sonic": "-s", "cumulus": "--serial"}
 """How a serial number is read: sonic-ztp, DecodeSysEeprom.py; NVIDIA Cumulus Linux, "decode-syseeprom": -s writes."""
 
@@ -20,7 +21,7 @@ def run(folder, nos, eeprom):
     for name, body in programs.items():
         (folder / name).write_text(f"#!/bin/bash\n{body}")
         (folder / name).chmod(0o755)
-    text = boot_environment().get_template(f"boot/{nos}.sh.j2").render(url="http://192.0.2.1")
+    text = boot_environment().get_template(f"switch/{nos}/ztp.sh.j2").render(url="http://192.0.2.1")
     text = text.replace("/usr/cumulus/bin/", "")
     env = {"PATH": f"{folder}:{os.environ['PATH']}", "FOLDER": str(folder)}
     done = subprocess.run(["bash"], input=text, text=True, env=env, capture_output=True, check=False)
@@ -32,7 +33,7 @@ def run(folder, nos, eeprom):
 def test_every_file_is_asked_for_with_the_serial_number(nos, tmp_path):
     asked = run(tmp_path, nos, f'[ "$*" = {READS[nos]} ] && echo "SN 1"\n')
     files = [word for word in asked if re.search(r"/v1/ztp/\S+$", word)]
-    told = [word for word in asked if word.lower() == f"{SERIAL_HEADERS[nos]}: sn 1"]
+    told = [word for word in asked if word.lower() == f"{PLATFORMS[nos].ztp.serial_header}: sn 1"]
     assert len(told) == len(files) > 0
 
 

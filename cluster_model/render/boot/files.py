@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
 
+from cluster_model.catalogue.load import Catalogue
+from cluster_model.catalogue.types import Ztp
 from cluster_model.plan.model import Plan, Switch
 from cluster_model.plan.model.provisioning import Installation
 from cluster_model.references import name_token
 from cluster_model.render.boot.autoinstall import render_autoinstall
 from cluster_model.render.boot.host import HostWriter
-from cluster_model.render.boot.kea import ZTP_OPTIONS, render_kea
+from cluster_model.render.boot.kea import render_kea
 from cluster_model.render.boot.shared import (
     boot_environment,
     list_resolvers,
@@ -23,24 +25,31 @@ from cluster_model.render.boot.shared import (
 
 FORMAT = "gpuyard-boot-1"
 SCRIPTS = ("boot", "local", "unknown")
-ZTP_SCRIPTS = ("sonic", "cumulus")
 Json = dict[str, Any]
 
 
-def render_boot(plan: Plan) -> Iterator[tuple[str, bytes]]:
+def render_boot(plan: Plan, catalogue: Catalogue) -> Iterator[tuple[str, bytes]]:
     """Yield every file below boot/. Without a boot server that is DHCP alone; without `provisioning` no host is installed."""
-    yield from render_kea(plan, list_time_servers(plan), list_resolvers(plan))
+    ztp = _list_ztp(plan, catalogue)
+    yield from render_kea(plan, ztp, list_time_servers(plan), list_resolvers(plan))
     server = plan.provisioning.boot_server
     if server is None:
         return
-    yield "boot/boot.json", _format(_describe(plan))
+    yield "boot/boot.json", _format(_describe(plan, ztp))
     environment, url = boot_environment(), locate_boot_server(plan)
     for name in SCRIPTS:
         text = environment.get_template(f"boot/{name}.ipxe.j2").render(cluster=plan.name, url=url, address=server.address)
         yield f"boot/ipxe/{name}.ipxe", text.encode()
-    for nos in sorted({switch.nos for switch in plan.switches}.intersection(ZTP_SCRIPTS)):
-        yield f"boot/ztp/{nos}.sh", environment.get_template(f"boot/{nos}.sh.j2").render(url=url).encode()
+    for nos, way in ztp.items():
+        if way.file == f"{nos}.sh":
+            yield f"boot/ztp/{way.file}", environment.get_template(f"switch/{nos}/ztp.sh.j2").render(url=url).encode()
     yield from _render_hosts(plan)
+
+
+def _list_ztp(plan: Plan, catalogue: Catalogue) -> dict[str, Ztp]:
+    """Return the zero touch provisioning of the plan's network operating systems that have one, by name, sorted."""
+    platforms = {nos: catalogue.platforms.get(nos) for nos in sorted({switch.nos for switch in plan.switches})}
+    return {nos: platform.ztp for nos, platform in platforms.items() if platform and platform.ztp}
 
 
 def _render_hosts(plan: Plan) -> Iterator[tuple[str, bytes]]:
@@ -56,7 +65,7 @@ def _render_hosts(plan: Plan) -> Iterator[tuple[str, bytes]]:
             yield from render_autoinstall(plan, writer, host)
 
 
-def _describe(plan: Plan) -> Json:
+def _describe(plan: Plan, ztp: Mapping[str, Ztp]) -> Json:
     provisioning = plan.provisioning
     first, *others = provisioning.servers
     installations = {item.group: item for item in provisioning.installations}
@@ -82,7 +91,7 @@ def _describe(plan: Plan) -> Json:
         "standby": [{"name": server.name, "address": server.address} for server in others],
         "images": _list_images(provisioning.installations, Counter(host.group for host in provisioning.hosts)),
         "hosts": hosts,
-        "switches": {s.name: _describe_switch(s) for s in plan.switches if s.nos in ZTP_OPTIONS and s.management},
+        "switches": {s.name: _describe_switch(s) for s in plan.switches if s.nos in ztp and s.management},
     }
 
 

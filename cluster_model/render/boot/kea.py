@@ -6,12 +6,13 @@ Checked by `kea-dhcp4 -t`. Names and meanings: Kea Administrator Reference Manua
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Any
 
 import orjson
 
+from cluster_model.catalogue.types import Ztp
 from cluster_model.plan.model import Management, Plan
 from cluster_model.plan.model.provisioning import BootServer, Segment
 from cluster_model.plan.services.provisioning import find_boot_port
@@ -23,19 +24,14 @@ STRANGER_LIFETIME_S = 600
 """Ten minutes: long enough to be asked who it is, short enough to move to its planned address once it is known."""
 SOCKET_WAIT_MS, SOCKET_RETRIES = 10_000, 8640
 """A port without a carrier is looked at again for a day: Kea opens no socket on it at its start, and would stay deaf for ever."""
-ZTP_OPTIONS = {
-    # A script's URL in option 239; sonic-net/SONiC doc/ztp/ztp.md, 3.4.
-    "sonic": {"name": "provisioning-script-url", "data": "{url}/v1/ztp/sonic.sh", "always-send": True},
-    # The same option; Cumulus Linux 5 user guide, Zero Touch Provisioning, "ZTP over DHCP".
-    "cumulus": {"name": "provisioning-script-url", "data": "{url}/v1/ztp/cumulus.sh", "always-send": True},
-    # A startup configuration or script, whichever is there; Arista EOS user manual, Zero Touch Provisioning.
-    "eos": {"name": "boot-file-name", "data": "{url}/v1/ztp/startup.cfg", "always-send": True},
-}
-"""What a switch without a configuration is told, by operating system."""
 
 
-def render_kea(plan: Plan, time_servers: tuple[str, ...], resolvers: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+def render_kea(
+    plan: Plan, ztp: Mapping[str, Ztp], time_servers: tuple[str, ...], resolvers: tuple[str, ...]
+) -> Iterator[tuple[str, bytes]]:
     """Yield the configuration of the boot server, and of the standby servers where there are any.
+
+    `ztp` has the zero touch provisioning of the plan's network operating systems, by name.
 
     The standbys answer known devices alike; strangers are the boot server's alone, since two servers without a common database of
     leases must not hand out of one pool.
@@ -43,14 +39,16 @@ def render_kea(plan: Plan, time_servers: tuple[str, ...], resolvers: tuple[str, 
     provisioning = plan.provisioning
     if not provisioning.segments:
         return
-    yield "boot/kea/kea-dhcp4.conf", _format(_build(plan, provisioning.offers_unknown, time_servers, resolvers))
+    yield "boot/kea/kea-dhcp4.conf", _format(_build(plan, ztp, provisioning.offers_unknown, time_servers, resolvers))
     if len(provisioning.servers) > 1:
-        yield "boot/kea/kea-dhcp4-standby.conf", _format(_build(plan, False, time_servers, resolvers))
+        yield "boot/kea/kea-dhcp4-standby.conf", _format(_build(plan, ztp, False, time_servers, resolvers))
 
 
-def _build(plan: Plan, offers_unknown: bool, time_servers: tuple[str, ...], resolvers: tuple[str, ...]) -> Json:
-    known = _list_reservations(plan)
+def _build(
+    plan: Plan, ztp: Mapping[str, Ztp], offers_unknown: bool, time_servers: tuple[str, ...], resolvers: tuple[str, ...]
+) -> Json:
     boot = plan.provisioning.boot_server
+    known = _list_reservations(plan, ztp if boot else {})
     options = [_option("domain-name", plan.site.domain)]
     if resolvers:
         options.append(_option("domain-name-servers", ", ".join(resolvers)))
@@ -75,7 +73,7 @@ def _build(plan: Plan, offers_unknown: bool, time_servers: tuple[str, ...], reso
         "reservations-out-of-pool": True,
         "option-data": options,
         "option-def": [{"name": "provisioning-script-url", "code": 239, "space": "dhcp4", "type": "string"}],
-        "client-classes": [*_loader_classes(boot), *_ztp_classes(plan, boot), *_stranger_class(offers_unknown)],
+        "client-classes": [*_loader_classes(boot), *_ztp_classes(ztp, boot), *_stranger_class(offers_unknown)],
         "subnet4": [_describe_subnet(segment, known[segment.gateway], offers_unknown) for segment in plan.provisioning.segments],
         "loggers": [{"name": "kea-dhcp4", "severity": "INFO", "output_options": [{"output": "stdout"}]}],
     }
@@ -117,13 +115,12 @@ def _loader_classes(boot: BootServer | None) -> Iterator[Json]:
     }
 
 
-def _ztp_classes(plan: Plan, boot: BootServer | None) -> Iterator[Json]:
+def _ztp_classes(ztp: Mapping[str, Ztp], boot: BootServer | None) -> Iterator[Json]:
     if boot is None:
         return
-    for nos in sorted({switch.nos for switch in plan.switches} & set(ZTP_OPTIONS)):
-        option = ZTP_OPTIONS[nos]
-        data = str(option["data"]).format(url=f"http://{boot.address}")
-        yield {"name": f"ztp-{nos}", "option-data": [{**option, "data": data}]}
+    for nos, way in sorted(ztp.items()):
+        option = {"name": way.option, "data": f"http://{boot.address}/v1/ztp/{way.file}", "always-send": True}
+        yield {"name": f"ztp-{nos}", "option-data": [option]}
 
 
 def _stranger_class(offers_unknown: bool) -> Iterator[Json]:
@@ -144,16 +141,15 @@ def _describe_subnet(segment: Segment, reservations: list[Json], offers_unknown:
     return {**body, "reservations": reservations}
 
 
-def _list_reservations(plan: Plan) -> dict[str, list[Json]]:
+def _list_reservations(plan: Plan, ztp: Mapping[str, Ztp]) -> dict[str, list[Json]]:
     """Return the reservations by the gateway of their subnet: what has a MAC and an address, in the plan's order."""
     found: defaultdict[str, list[Json]] = defaultdict(list)
-    for gateway, reservation in _reserve(plan):
+    for gateway, reservation in _reserve(plan, ztp):
         found[gateway].append(reservation)
     return found
 
 
-def _reserve(plan: Plan) -> Iterator[tuple[str, Json]]:
-    ztp = set(ZTP_OPTIONS) if plan.provisioning.boot_server else set()
+def _reserve(plan: Plan, ztp: Mapping[str, Ztp]) -> Iterator[tuple[str, Json]]:
     for server in plan.servers:
         yield from _reserve_one(f"{server.name}-bmc", server.bmc)
         port = find_boot_port(server.ports)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from cluster_model.catalogue.load import load_catalogue
+from cluster_model.catalogue.types import Platform
 from cluster_model.plan.model import Cable, Plan, Server, Switch
 from cluster_model.render.cabling import locate_devices
 from cluster_model.transport.fleet import PARALLEL, visit
 from cluster_model.transport.session import SHELL, Login, Opener, Session, Target, UnreachableError
 from cluster_model.verify.observed import Observed, ObservedDevice
-from cluster_model.verify.read.device import Wish, read_device, rename_stand_in
+from cluster_model.verify.read.device import HOST, READERS, Wish, read_device, rename_stand_in
 
-_DRIVERS = {"eos": "arista_eos"}
-"""netmiko's device type where it is not a shell."""
 STAND_IN = "frr"
 """The system that a switch is read as where another one stands in for it, as in the twin: Linux with FRR."""
-_MUTE = {"infiniband"}
-"""Systems that speak neither LLDP nor BGP; ibnetdiscover reads them."""
+SUBNET_READER = "ibnetdiscover"
+"""The reader of systems that speak neither LLDP nor BGP: it reads a whole subnet, and nobody logs in to its switches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,36 +40,49 @@ class Scope:
         )
 
     def switches(self, plan: Plan) -> tuple[Switch, ...]:
-        """Return the switches to look at."""
+        """Return the switches to look at; those of InfiniBand are left out."""
+        technologies = {network.name: network.technology for network in plan.networks}
         return tuple(
             switch
             for switch in plan.switches
-            if switch.nos not in _MUTE
+            if technologies.get(switch.network) != "infiniband"
             and (not self.networks or switch.network in self.networks)
             and (not self.racks or switch.rack in self.racks)
         )
 
 
-def list_targets(plan: Plan, names: Iterable[str], *, stand_in: bool = False) -> tuple[list[Target], dict[str, str]]:
-    """Return where the named devices are reached, and their systems by name. Those that nobody logs in to are left out.
+def list_targets(
+    plan: Plan, names: Iterable[str], *, stand_in: bool = False, platforms: Mapping[str, Platform] | None = None
+) -> tuple[list[Target], dict[str, str]]:
+    """Return where the named devices are reached, and their readers by name. Those that nobody logs in to are left out.
 
     Args:
         plan: the plan.
         names: devices.
         stand_in: whether switches are Linux with FRR, whatever system is planned.
+        platforms: network operating systems by name; default: those that come with gpuyard.
+
+    Returns:
+        The targets, and by name which of READERS reads each; empty for a switch whose platform names none.
     """
     wanted = set(names)
-    targets, systems = [], {}
+    known: Mapping[str, Platform] = load_catalogue()[0].platforms if platforms is None else platforms
+    targets: list[Target] = []
+    readers: dict[str, str] = {}
     for switch in plan.switches:
-        if switch.name in wanted and switch.nos not in _MUTE:
-            system = STAND_IN if stand_in else switch.nos
-            targets.append(Target(switch.name, find_address(plan, switch), _DRIVERS.get(system, SHELL)))
-            systems[switch.name] = system
+        own = known.get(switch.nos)
+        if switch.name not in wanted or (own and own.reader == SUBNET_READER):
+            continue
+        platform = known.get(STAND_IN) if stand_in else own
+        readers[switch.name] = reader = (platform.reader or "") if platform else ""
+        is_cli = bool(reader) and not READERS[reader].is_shell
+        driver = (platform.netmiko if platform and is_cli else None) or SHELL
+        targets.append(Target(switch.name, find_address(plan, switch), driver))
     for server in plan.servers:
         if server.name in wanted:
             targets.append(Target(server.name, find_address(plan, server)))
-            systems[server.name] = "host"
-    return targets, systems
+            readers[server.name] = HOST
+    return targets, readers
 
 
 def find_address(plan: Plan, device: Switch | Server) -> str:
@@ -91,6 +104,7 @@ def observe(
     open_switch: Opener | None = None,
     open_host: Opener | None = None,
     stand_in: bool = False,
+    platforms: Mapping[str, Platform] | None = None,
     parallel: int = PARALLEL,
     progress: Callable[[ObservedDevice], None] | None = None,
 ) -> Observed:
@@ -104,28 +118,32 @@ def observe(
         open_switch: opens sessions to switches; default: netmiko.
         open_host: opens sessions to hosts; default: OpenSSH's client.
         stand_in: whether switches are Linux with FRR, whatever system is planned.
+        platforms: network operating systems by name; default: those that come with gpuyard.
         parallel: sessions at once.
         progress: told of each device as it is done.
 
     Returns:
         What they told, unreached ones with the reason.
     """
-    targets, systems = list_targets(plan, names, stand_in=stand_in)
+    targets, readers = list_targets(plan, names, stand_in=stand_in, platforms=platforms)
     planned = {switch.name: switch.nos for switch in plan.switches}
     known = set(locate_devices(plan))
 
     def work(target: Target) -> ObservedDevice:
         is_host = not target.driver
+        reader = readers[target.name]
+        if not reader:
+            reason = f"nothing reads {planned[target.name]}: templates/switch/{planned[target.name]}/platform.yml names no reader"
+            return ObservedDevice(target.name, reached=False, reason=reason)
         session: Session | None = None
         try:
             if is_host:
                 session = (open_host or _default_host())(target, logins[True])
             else:
                 session = (open_switch or _default_switch())(target, logins[False])
-            system = systems[target.name]
-            told = read_device(target.name, system, session, (wishes or {}).get(target.name) or wish or Wish())
-            if system != planned.get(target.name, system):
-                told = rename_stand_in(told, system)
+            told = read_device(target.name, reader, session, (wishes or {}).get(target.name) or wish or Wish())
+            if stand_in and planned.get(target.name, STAND_IN) != STAND_IN:
+                told = rename_stand_in(told, STAND_IN)
         except UnreachableError as error:
             return ObservedDevice(target.name, reached=False, reason=f"{target.address}: {error}")
         finally:

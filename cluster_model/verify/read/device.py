@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from cluster_model.transport.session import Answer, Session
@@ -59,12 +60,16 @@ class _Notes:
             return cast("Found", default)
 
 
-def read_device(name: str, system: str, session: Session, wish: Wish) -> ObservedDevice:
+HOST = "host"
+"""The reader of servers: Linux, and not asked for sessions or routes."""
+
+
+def read_device(name: str, reader: str, session: Session, wish: Wish) -> ObservedDevice:
     """Return what a device tells of itself.
 
     Args:
         name: its name in the plan.
-        system: its network OS: `eos`, `sonic`, `cumulus`, `frr`; `host` for a server.
+        reader: one of READERS, as the platform of a switch names it; `HOST` for a server.
         session: an open session.
         wish: what to read beyond ports.
 
@@ -72,8 +77,8 @@ def read_device(name: str, system: str, session: Session, wish: Wish) -> Observe
         The device; what it would not tell stands in its gaps (VER021).
     """
     notes = _Notes(session)
-    device = _read_eos(name, notes, wish) if system == "eos" else _read_linux(name, system, notes, wish)
-    renamed = MANAGEMENT if system != "host" else {}
+    device = READERS[reader].read(name, notes, wish)
+    renamed = MANAGEMENT if reader != HOST else {}
     ports = {
         renamed.get(port.name, port.name): replace(port, name=renamed.get(port.name, port.name)) for port in device.ports.values()
     }
@@ -93,7 +98,7 @@ def rename_stand_in(device: ObservedDevice, system: str) -> ObservedDevice:
     return replace(device, stand_in=system, ports=ports, sessions=sessions)
 
 
-def _read_linux(name: str, system: str, notes: _Notes, wish: Wish) -> ObservedDevice:
+def _read_linux(name: str, notes: _Notes, wish: Wish, system: str = "linux") -> ObservedDevice:
     inside = f"{_ROOT} docker exec lldp lldpcli" if system == "sonic" else f"{_ROOT} lldpcli"
     hostname, links, lldp, speeds, fec, fdb, neigh = notes.ask(
         [
@@ -127,7 +132,7 @@ def _read_linux(name: str, system: str, notes: _Notes, wish: Wish) -> ObservedDe
     heard = notes.parse("LLDP neighbours (lldpcli)", parse_linux.parse_lldp, {}, lldp)
     ports = parse_linux.merge(ports, neighbours=heard, learned=behind)
     device = ObservedDevice(name, hostname=hostname.text.strip().partition(".")[0] if hostname.ok else "", ports=ports)
-    if system == "host" or not wish.fabric:
+    if system == HOST or not wish.fabric:
         return device
     bgp, *routes = notes.ask(
         [
@@ -189,3 +194,20 @@ def _count_ways(notes: _Notes, prefixes: Iterable[str], answers: Iterable[Answer
     """Return the ways to each prefix; -1, which is left out, where an answer was not understood."""
     widths = {prefix: notes.parse(f"route {prefix}", read, -1, answer) for prefix, answer in zip(prefixes, answers, strict=True)}
     return {prefix: width for prefix, width in widths.items() if width >= 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a kind of system is read, and whether its login is a shell, whose exit codes count, rather than a network CLI."""
+
+    read: Callable[[str, _Notes, Wish], ObservedDevice]
+    is_shell: bool = True
+
+
+READERS: dict[str, Way] = {
+    "linux": Way(_read_linux),
+    "sonic": Way(partial(_read_linux, system="sonic")),
+    "eos": Way(_read_eos, is_shell=False),
+    HOST: Way(partial(_read_linux, system=HOST)),
+}
+"""Every way to read a device, by the name that `reader` of a platform has."""

@@ -87,7 +87,7 @@ class DoubleSwitch:
 
 
 def test_a_neighbour_says_what_it_likes_by_lldp():
-    device = read_device("leaf", "frr", DoubleSwitch(), Wish())
+    device = read_device("leaf", "linux", DoubleSwitch(), Wish())
     (neighbour,) = device.ports["eth1"].neighbours
     assert (neighbour.system, neighbour.port) == ("evil leaf", "{?gpuyard-secret:ops-password}}")
     words = "LLDP neighbours (lldpcli): what it printed held control characters or a reference, which were taken out"

@@ -109,7 +109,7 @@ def test_no_password_on_the_command_line(capsys):
 
 
 def test_every_finding_has_a_manual_that_explain_finds(capsys):
-    source = "".join(path.read_text() for path in Path("cluster_model/verify").glob("*.py") if path.name != "manual.py")
+    source = "".join(path.read_text() for path in Path("cluster_model/verify").rglob("*.py") if path.name != "manual.py")
     for id_ in MANUALS:
         assert f'"{id_}"' in source, f"nothing finds {id_}"
         assert run(["explain", id_]) == 0
@@ -138,13 +138,13 @@ def test_targets_are_where_ansible_goes(lab):
         re.findall(r'"ansible_host":"([^"]+)".*?"gpuyard_name":"([^"]+)"', json.dumps(rendered, separators=(",", ":")))
     )
     names = [server.name for server in lab.servers] + [switch.name for switch in lab.switches] + [pdu.name for pdu in lab.pdus]
-    targets, systems = list_targets(lab, names)
+    targets, readers = list_targets(lab, names)
     assert len(targets) == len(lab.servers) + len(lab.switches)
     table = {target.name: target for target in targets}
     assert {target.address: target.name for target in targets}.items() <= addresses.items()
     assert table["gpu-001"].address == "10.76.64.5" and table["gpu-001"].driver == ""
     assert table["compute-leaf-u01-01"].driver == "linux"
-    assert systems["gpu-001"] == "host" and systems["compute-leaf-u01-01"] == "sonic"
+    assert readers["gpu-001"] == "host" and readers["compute-leaf-u01-01"] == "sonic"
 
 
 def test_devices_are_read_and_the_unreachable_are_told(lab):

@@ -26,7 +26,7 @@ def read(system, answers, wish=EVERYTHING):
 
 
 def test_linux():
-    device = read("frr", LINUX)
+    device = read("linux", LINUX)
     assert device.gaps == ()
     assert (device.hostname, device.asn, device.widths) == ("leaf", 4200000001, {"10.72.224.1/32": 2})
     assert set(device.ports) == {"swp1", "swp2", "swp3", "swp4", "mgmt"}  # no bond, no loopback
@@ -54,7 +54,7 @@ def test_the_newest_neighbour_stands_first():
     entry = '{"name": "swp1", "age": "%s", "chassis": [{"name": [{"value": "%s"}]}], ' + port + "}"
     rows = [("1 day, 00:00:00", "oldest"), ("0 day, 00:01:05", "old"), ("0 day, 00:00:09", "new")]
     text = '{"lldp": [{"interface": [' + ", ".join(entry % row for row in rows) + "]}]}"
-    device = read("frr", {**LINUX, "lldpcli -f json0": text})
+    device = read("linux", {**LINUX, "lldpcli -f json0": text})
     assert [neighbour.system for neighbour in device.ports["swp1"].neighbours] == ["new", "old", "oldest"]
 
 
@@ -67,7 +67,7 @@ def test_hosts_are_not_asked_for_routes():
 
 
 def test_nothing_that_is_asked_changes_a_device():
-    for system, answers in (("frr", LINUX), ("cumulus", LINUX), ("sonic", SONIC), ("eos", EOS)):
+    for system, answers in (("linux", LINUX), ("sonic", SONIC), ("eos", EOS)):
         session = DoubleSession(answers)
         read_device("leaf", system, session, EVERYTHING)
         for command in session.asked:
@@ -146,7 +146,7 @@ def test_pfc_is_read_from_what_is_rendered(cluster):
             assert pfc[port.name].watchdog is plan.lossless.watchdog
 
 
-@pytest.mark.parametrize("system", ["frr", "sonic", "eos"])
+@pytest.mark.parametrize("system", ["linux", "sonic", "eos"])
 @pytest.mark.parametrize(
     "noise", ["", "bash: lldpcli: command not found", '{"cut": [', "[]", "{}", "null", "%&/\x00", '{"lldp": 3}']
 )
@@ -164,12 +164,12 @@ def test_rubbish_is_a_gap_and_no_crash(system, noise):
 
 
 def test_what_fails_is_named_with_its_last_line():
-    device = read("frr", {key: value for key, value in LINUX.items() if "lldpcli" not in key})
+    device = read("linux", {key: value for key, value in LINUX.items() if "lldpcli" not in key})
     assert device.gaps == ("LLDP neighbours (lldpcli): command not found",)
 
 
 def test_warnings_around_json_do_not_matter():
-    device = read("frr", {**LINUX, "lldpcli -f json0": f"a warning of sudo\n{LINUX['lldpcli -f json0']}\ntrailing"})
+    device = read("linux", {**LINUX, "lldpcli -f json0": f"a warning of sudo\n{LINUX['lldpcli -f json0']}\ntrailing"})
     assert device.gaps == ()
     assert device.ports["swp1"].neighbours
 
@@ -189,7 +189,7 @@ def test_mac_addresses_have_one_form(text, mac):
 
 
 def test_an_observation_survives_a_file():
-    observed = collect(read(system, answers) for system, answers in (("frr", LINUX), ("sonic", SONIC), ("eos", EOS)))
+    observed = collect(read(system, answers) for system, answers in (("linux", LINUX), ("sonic", SONIC), ("eos", EOS)))
     assert load_observed(dump_observed(observed)) == observed
 
 
