@@ -19,8 +19,7 @@ from cluster_model.cli.tree import find_state, read_boot_index
 
 if TYPE_CHECKING:
     from cluster_model.deploy.journal import Journal, Node
-    from cluster_model.deploy.provision import Host
-    from cluster_model.deploy.survey import Consent, Finding
+    from cluster_model.deploy.survey import Consent, Finding, Host
 
 FAILED = 3
 """Exit code where a node failed; main.py has them all."""
@@ -202,7 +201,7 @@ def _list_hosts(
 ) -> tuple[list[Host], list[str]]:
     """Return what is to be installed, and the servers that the boot server cannot install; exits where words mean nothing."""
     from cluster_model.cli.bmc import open_doors
-    from cluster_model.deploy.provision import Host
+    from cluster_model.deploy.survey import Host
 
     wanted: dict[str, dict[str, Any]] = index["hosts"]
     retries = 2 if options["apply"] else 0

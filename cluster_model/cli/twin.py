@@ -18,8 +18,8 @@ from cluster_model.cli.findings import wants_colour
 
 if TYPE_CHECKING:
     from cluster_model.twin.ethernet.scope import Scope
+    from cluster_model.twin.options import Options
     from cluster_model.twin.report import Report, Row
-    from cluster_model.twin.run import Options
     from cluster_model.twin.tree import Tree
 
 MACHINE = 3
@@ -85,7 +85,8 @@ def test(
     """
     from cluster_model.twin.ethernet.scope import Sampling
     from cluster_model.twin.machine import count_room
-    from cluster_model.twin.run import Listener, Options, Run
+    from cluster_model.twin.options import Options
+    from cluster_model.twin.run import Listener, Run
 
     options = Options(Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full), networks, faults, mistakes)
     with open_tree_of(cluster, folder) as tree:
@@ -233,7 +234,8 @@ def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool
     from cluster_model.twin.ethernet.scope import Sampling
     from cluster_model.twin.keeper import find_state, start_keeper
     from cluster_model.twin.machine import count_room
-    from cluster_model.twin.run import Listener, Options, Run
+    from cluster_model.twin.options import Options
+    from cluster_model.twin.run import Listener, Run
 
     if find_state(cluster) is not None:
         raise click.UsageError(f"the twin of {cluster} is up already; gpuyard twin down {cluster} ends it")

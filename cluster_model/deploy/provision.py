@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Protocol
 
 from cluster_model.deploy.journal import Journal, Node, State
-from cluster_model.deploy.survey import NO_MAC, Consent, is_under_way
+from cluster_model.deploy.survey import NO_MAC, Consent, Host, is_under_way
 from cluster_model.transport.bmc.controller import Bmc, BmcError, Cause, wait_power
-from cluster_model.transport.bmc.planned import Door
 from cluster_model.transport.fleet import visit
 from cluster_model.transport.session import shorten
 
@@ -48,27 +47,6 @@ class Deadlines:
     boot_s: float = 900
     report_s: float = 1800
     login_s: float = 900
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """A machine to install.
-
-    Args:
-        name: the server.
-        address: where it answers once it runs.
-        fqdn: the name that it must have then.
-        mac: MAC that it boots through; empty where it is not known.
-        http: whether its firmware boots by HTTP rather than PXE.
-        door: the way into its BMC.
-    """
-
-    name: str
-    address: str
-    fqdn: str
-    mac: str
-    http: bool
-    door: Door
 
 
 class Prober(Protocol):

@@ -11,15 +11,37 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from cluster_model.transport.bmc.controller import BmcError, Power
+from cluster_model.transport.bmc.planned import Door
 from cluster_model.transport.fleet import visit
 from cluster_model.transport.host import answers_ssh
 
 if TYPE_CHECKING:
     from cluster_model.deploy.journal import Journal, Node
-    from cluster_model.deploy.provision import Host
 
 Act = Literal["install", "wait", "nothing", "refuse", "fail", "unread"]
 UNDER_WAY = frozenset({"powered", "booted", "installing"})
+NO_MAC = "it has no MAC address in the list of servers, so the boot server would not know it"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A machine to install.
+
+    Args:
+        name: the server.
+        address: where it answers once it runs.
+        fqdn: the name that it must have then.
+        mac: MAC that it boots through; empty where it is not known.
+        http: whether its firmware boots by HTTP rather than PXE.
+        door: the way into its BMC.
+    """
+
+    name: str
+    address: str
+    fqdn: str
+    mac: str
+    http: bool
+    door: Door
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +142,3 @@ class Survey:
         if refusal:
             return Finding(host.name, "refuse", power, refusal)
         return Finding(host.name, "install", power)
-
-
-NO_MAC = "it has no MAC address in the list of servers, so the boot server would not know it"

@@ -13,8 +13,8 @@ from cluster_model import __version__
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.references.agreement import check_references
+from cluster_model.intent.references.provisioning_keys import list_key_files, read_keys
 from cluster_model.intent.references.refusals import check_templates
-from cluster_model.intent.services.provisioning_keys import list_key_files, read_keys
 from cluster_model.intent.source.facts_csv import FactTables, read_facts
 from cluster_model.intent.source.messages import explain_refusals
 from cluster_model.intent.source.places import Source

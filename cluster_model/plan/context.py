@@ -13,7 +13,7 @@ from cluster_model.catalogue.types import Server as ServerBlock
 from cluster_model.catalogue.types import Switch as SwitchBlock
 from cluster_model.diagnostic import Diagnostic, Severity
 from cluster_model.intent.model.cluster import Cluster
-from cluster_model.plan.fabric.ports import Layout, lay_out
+from cluster_model.plan.ports import Layout, lay_out
 from cluster_model.plan.refusal import Refused
 
 

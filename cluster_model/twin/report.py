@@ -14,6 +14,15 @@ SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a trial found in all (`found`), and what is wrong (`faults`); `culprits` are the devices that it blames."""
+
+    found: str
+    faults: tuple[str, ...] = ()
+    culprits: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """A trial's result. `details` are sentences that name devices; `basis` is empty where the rendered file itself was booted.
 

@@ -7,44 +7,30 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from cluster_model.twin.emulation import list_emulated
 from cluster_model.twin.ethernet.fabric import Fabric
-from cluster_model.twin.ethernet.faults import Fault, Outcome, run_faults
 from cluster_model.twin.ethernet.foreign import try_foreign
-from cluster_model.twin.ethernet.mistakes import Mistake, choose_mistakes, play_mistake
 from cluster_model.twin.ethernet.routes import ALIVE
-from cluster_model.twin.ethernet.scope import Sampling, Scope, choose_scope
+from cluster_model.twin.ethernet.scope import Scope, choose_scope
 from cluster_model.twin.ethernet.trials import TRIALS, NetworkTrials
+from cluster_model.twin.faults import Fault, Outcome, run_faults
 from cluster_model.twin.infiniband.run import run_subnets
 from cluster_model.twin.infiniband.scope import Part, choose_parts
 from cluster_model.twin.machine import list_lacks
 from cluster_model.twin.management import attach
+from cluster_model.twin.mistakes import Mistake, choose_mistakes, play_mistake
+from cluster_model.twin.options import Options
 from cluster_model.twin.report import HERE, Report, Row, judge
 from cluster_model.twin.tenancy.overlay_trials import list_overlay_trials
 from cluster_model.twin.tenancy.tenants import dress_hosts, expect
 from cluster_model.twin.tree import STAND_IN, STAND_IN_MLAG, Tree
+from cluster_model.twin.vm.job import try_elsewhere
+from cluster_model.twin.vm.kernel import list_obstacles
 
 PLACE = "in network namespaces of this machine"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What to run: how much of the cluster, which networks (none: all), and which parts beside the trials.
-
-    `elsewhere`: whether what this kernel cannot carry is tried in the small machine. `slowness`: how many times longer things
-    may take; `place`: what rows say of where they were tried.
-    """
-
-    sampling: Sampling = field(default_factory=Sampling)
-    networks: tuple[str, ...] = ()
-    faults: bool = True
-    mistakes: bool = True
-    elsewhere: bool = True
-    slowness: float = 1.0
-    place: str = HERE
 
 
 @dataclass
@@ -123,8 +109,6 @@ class Run:
         networks = [name for name, needs in scope.missing.items() if STAND_IN_MLAG not in needs]
         why = "gpuyard twin test tries it in a small machine"
         if self.options.elsewhere and networks:
-            from cluster_model.twin.vm.kernel import list_obstacles
-
             obstacles = list_obstacles()
             if not obstacles:
                 self.needs_elsewhere = frozenset().union(*(scope.missing[name] for name in networks))
@@ -186,8 +170,6 @@ class Run:
                 for trials in every.values():
                     trials.close()
         if self.elsewhere:
-            from cluster_model.twin.vm.job import try_elsewhere
-
             try_elsewhere(self)
 
     def _side_by_side(self, fabric: Fabric, jobs: list[Callable[[], None]]) -> None:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.model import Plan, Server, Switch
 from cluster_model.references import SECRET, settle
-from cluster_model.twin.ethernet.dataplane import DataPlane, parse_interfaces
-from cluster_model.twin.ethernet.sonic_plane import parse_config_db
+from cluster_model.twin.dataplane import DataPlane, parse_interfaces
 from cluster_model.twin.plan_file import TreeError, load_plan
+from cluster_model.twin.sonic_plane import parse_config_db
 
 if TYPE_CHECKING:  # only stand-ins need them, and under emulation they cost half a minute
     from cluster_model.catalogue.load import Catalogue
-    from cluster_model.render.switch.context import Scene
+    from cluster_model.render.switch.scene import Scene
 
 STAND_IN = "stand-in: plan proved, file not"
 STAND_IN_MLAG = "MLAG (no stand-in has it)"
@@ -87,18 +87,19 @@ class Tree:
     def _scene(self) -> Scene:
         """The plan as if every switch ran FRR, ports with names that Linux can carry."""
         from cluster_model.catalogue.load import load_catalogue
-        from cluster_model.render.switch.context import Scene
+        from cluster_model.render.switch.scene import Scene
 
         catalogue = self.catalogue or load_catalogue()[0]
         return Scene(replace(self.plan, switches=tuple(_stand_in(switch) for switch in self.plan.switches)), catalogue)
 
     def _render_stand_in(self, switch: Switch) -> dict[str, str]:
+        from cluster_model.render.switch.context import describe_switch
         from cluster_model.render.switch.environment import load_main, render_files
 
         folder = TEMPLATES / "switch"
         main = load_main(folder, "frr")
         assert main is not None
-        files = dict(render_files(main, folder, self._scene.describe(_stand_in(switch))))
+        files = dict(render_files(main, folder, describe_switch(self._scene, _stand_in(switch))))
         return {name: fill_secrets(settle(text.encode())[0].decode()) for name, text in files.items()}
 
     @cached_property

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 
 from cluster_model.catalogue.cages import switch_cages
 from cluster_model.names import format_name, parse_name
-from cluster_model.plan.fabric.ports import usable_modes
+from cluster_model.plan.ports import usable_modes
 
 RACK_UNIT_M = 0.04445
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from cluster_model.twin.ethernet import fabric as twin
-from cluster_model.twin.ethernet.mistakes import plan_wrong_vni, play_mistake
 from cluster_model.twin.ethernet.routes import ALIVE
 from cluster_model.twin.ethernet.scope import Sampling, choose_scope
 from cluster_model.twin.ethernet.trials import NetworkTrials
+from cluster_model.twin.mistakes import plan_wrong_vni, play_mistake
 from cluster_model.twin.node import Node
 from cluster_model.twin.tenancy.tenants import expect
 from cluster_model.twin.tree import open_tree

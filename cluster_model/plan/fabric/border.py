@@ -6,10 +6,10 @@ from cluster_model.catalogue.cages import Cage
 from cluster_model.intent.model.business import BorderLink, BusinessNetwork
 from cluster_model.plan.context import Context
 from cluster_model.plan.draft import SwitchDraft
-from cluster_model.plan.fabric.ports import mode_for, usable_modes
 from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.fabric.upstream import SIZES, cut_link, open_cage
 from cluster_model.plan.model.overlay import ExternalPort
+from cluster_model.plan.ports import mode_for, usable_modes
 
 
 def plug_peers(ctx: Context, shape: FabricShape, borders: list[SwitchDraft]) -> None:

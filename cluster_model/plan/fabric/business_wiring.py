@@ -8,8 +8,8 @@ from cluster_model.plan.draft import ServerDraft, SwitchDraft
 from cluster_model.plan.fabric.addressing import Cut, text
 from cluster_model.plan.fabric.border import plug_peers
 from cluster_model.plan.fabric.hosts import HostWirer
-from cluster_model.plan.fabric.ports import Seat
 from cluster_model.plan.model import SwitchPort
+from cluster_model.plan.ports import Seat
 
 
 @dataclass

@@ -10,9 +10,9 @@ from cluster_model.plan.fabric.addressing import Cut, host_address, prefix, text
 from cluster_model.plan.fabric.legs import Leg
 from cluster_model.plan.fabric.links import Link
 from cluster_model.plan.fabric.media import Shape
-from cluster_model.plan.fabric.ports import End, Seat
 from cluster_model.plan.fabric.wiring import Wirer
 from cluster_model.plan.model import CableKind, ServerPort, Service, ServiceRoute, SwitchPort
+from cluster_model.plan.ports import End, Seat
 
 TABLE_BASE = 100  # policy-routing tables of compute ports: 100 + port; 0 to 255 are the kernel's and common use's
 

@@ -10,7 +10,7 @@ from cluster_model.intent.model.business import BusinessNetwork
 from cluster_model.intent.model.networks import ComputeNetwork, Fabric, StorageNetwork
 from cluster_model.intent.model.servers import NetworkName, ServerGroup
 from cluster_model.plan.context import Context, SwitchModel
-from cluster_model.plan.fabric.ports import speeds_of
+from cluster_model.plan.ports import speeds_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from cluster_model.catalogue.types import Technology
 from cluster_model.plan.draft import SwitchDraft
 from cluster_model.plan.fabric.media import Cabler, Choice, Shape
-from cluster_model.plan.fabric.ports import End, Seat
 from cluster_model.plan.floor.placement import Floor
 from cluster_model.plan.model import Cable, CableKind
+from cluster_model.plan.ports import End, Seat
 
 HOST_KINDS = {"host_leaf", "fabric_manager"}
 NO_KIN: frozenset[End] = frozenset()

@@ -13,8 +13,8 @@ from typing import Literal
 
 from cluster_model.catalogue.types import CableEnd, Media, Technology
 from cluster_model.plan.context import Context
-from cluster_model.plan.fabric.ports import End
 from cluster_model.plan.model import Rack
+from cluster_model.plan.ports import End
 
 RACK_UNIT_M = 0.04445  # EIA-310-D
 

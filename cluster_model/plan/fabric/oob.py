@@ -15,7 +15,6 @@ from cluster_model.plan.fabric.addressing import Cut, PoolTooSmall, cut_pool, po
 from cluster_model.plan.fabric.clos import Clos
 from cluster_model.plan.fabric.legs import ports_for
 from cluster_model.plan.fabric.links import Link
-from cluster_model.plan.fabric.ports import Seat, count_ports, speeds_of
 from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.fabric.sizing import count_positions, count_slots, size_tiers
 from cluster_model.plan.fabric.units import Units
@@ -24,6 +23,7 @@ from cluster_model.plan.fabric.wanted import Models, Wanted
 from cluster_model.plan.fabric.wiring import Wirer
 from cluster_model.plan.floor.placement import Floor, reserve_tops
 from cluster_model.plan.model import Management, ServerPort, SwitchPort, Tier, Vlan
+from cluster_model.plan.ports import Seat, count_ports, speeds_of
 from cluster_model.plan.refusal import Refused
 from cluster_model.plan.services.provisioning import choose_boot_servers, find_boot_port
 

@@ -6,9 +6,9 @@ from math import ceil
 
 from cluster_model.plan.fabric.addressing import Cut, cut_pool, pow2
 from cluster_model.plan.fabric.clos import Clos, round_uplinks, size_clos
-from cluster_model.plan.fabric.ports import count_ports, list_speeds, mode_for, speeds_of
 from cluster_model.plan.fabric.units import Units, count_planes, count_uplinks, managers_per_leaf
 from cluster_model.plan.fabric.wanted import Wanted
+from cluster_model.plan.ports import count_ports, list_speeds, mode_for, speeds_of
 from cluster_model.plan.refusal import Refused
 
 

@@ -12,8 +12,8 @@ from cluster_model.intent.model.networks import StorageNetwork
 from cluster_model.plan.context import Context
 from cluster_model.plan.fabric.clos import derive_uplinks
 from cluster_model.plan.fabric.legs import Leg, legs_per_leaf, ports_for, role_of
-from cluster_model.plan.fabric.ports import count_ports, list_speeds, mode_for, speeds_of
 from cluster_model.plan.fabric.wanted import Wanted
+from cluster_model.plan.ports import count_ports, list_speeds, mode_for, speeds_of
 from cluster_model.plan.refusal import Refused
 
 Seat = tuple[str, int]

@@ -12,9 +12,9 @@ from cluster_model.plan.context import Context
 from cluster_model.plan.draft import SwitchDraft
 from cluster_model.plan.fabric.addressing import text
 from cluster_model.plan.fabric.links import Link
-from cluster_model.plan.fabric.ports import mode_for, name_port
 from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.model import Upstream
+from cluster_model.plan.ports import mode_for, name_port
 
 SIZES = {30: 1, 31: 0}
 """Prefix lengths of a link, with how far its first usable address is from the prefix (RFC 3021 for /31)."""

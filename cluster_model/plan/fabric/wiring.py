@@ -12,10 +12,10 @@ from cluster_model.plan.fabric.addressing import pow2, text
 from cluster_model.plan.fabric.links import Link, cut_cables
 from cluster_model.plan.fabric.media import Cabler, Shape
 from cluster_model.plan.fabric.numbers import border_asn, core_asn, leaf_asn, spine_asn
-from cluster_model.plan.fabric.ports import Layout, Seat
 from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.floor.placement import Floor, place_switch
 from cluster_model.plan.model import CableKind, SwitchPort, Tier
+from cluster_model.plan.ports import Layout, Seat
 
 MOST_BORDERS = 2
 

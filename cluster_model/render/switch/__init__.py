@@ -11,8 +11,9 @@ from pathlib import Path
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.model import Plan
-from cluster_model.render.switch.context import Scene
+from cluster_model.render.switch.context import describe_switch
 from cluster_model.render.switch.environment import SwitchTemplateError, load_main, render_files
+from cluster_model.render.switch.scene import Scene
 
 __all__ = ["SwitchTemplateError", "has_templates", "render_switches"]
 
@@ -42,5 +43,5 @@ def render_switches(plan: Plan, catalogue: Catalogue, folder: Path = FOLDER) -> 
     for switch in plan.switches:
         main = load_main(folder, switch.nos)
         if main is not None:
-            for name, text in render_files(main, folder, scene.describe(switch)):
+            for name, text in render_files(main, folder, describe_switch(scene, switch)):
                 yield f"switches/{switch.name}/{name}", text

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import orjson
 
 from cluster_model.catalogue.types import SonicSupport
 from cluster_model.catalogue.types import Switch as SwitchModel
 from cluster_model.plan.model import Lossless, Switch
+from cluster_model.render.switch.scene import Scene, SwitchKind
 from cluster_model.render.switch.sonic_access import tabulate_access
 from cluster_model.render.switch.sonic_overlay import list_port_vrfs, tabulate_overlay
-from cluster_model.render.switch.sonic_ports import CageSlot, list_slots, plug_ports, tabulate_neighbours, tabulate_vlans
+from cluster_model.render.switch.sonic_ports import list_slots, plug_ports, tabulate_neighbours, tabulate_vlans
 from cluster_model.render.switch.sonic_qos import HASH, tabulate_buffers, tabulate_cables, tabulate_qos
 from cluster_model.render.switch.sonic_system import tabulate_services, tabulate_system
-from cluster_model.render.switch.sonic_types import Config
-
-if TYPE_CHECKING:
-    from cluster_model.render.switch.context import Scene
+from cluster_model.render.switch.sonic_types import CageSlot, Config
 
 UNCABLED_M = 5
 """Length for ports without a cable: what the image's buffers_config.j2 takes by default."""
@@ -66,15 +62,15 @@ def _support(model: SwitchModel | None, name: str) -> SonicSupport:
     return model.sonic
 
 
-def _kind(switch: Switch) -> tuple[object, ...]:
+def _kind(switch: Switch) -> SwitchKind:
     return (switch.model, switch.nos, switch.mtu_bytes, switch.modes)
 
 
 def _slots(scene: Scene, switch: Switch, support: SonicSupport) -> tuple[CageSlot, ...]:
-    key = ("slots", *_kind(switch))
-    found: tuple[CageSlot, ...] | None = scene.shared.get(key)
+    key = _kind(switch)
+    found = scene.slots.get(key)
     if found is None:
-        found = scene.shared[key] = list_slots(switch, support, scene.catalogue.platforms[switch.nos])
+        found = scene.slots[key] = list_slots(switch, support, scene.catalogue.platforms[switch.nos])
     return found
 
 
@@ -82,11 +78,11 @@ def _lossless_tables(
     scene: Scene, switch: Switch, slots: tuple[CageSlot, ...], lossless: Lossless, support: SonicSupport
 ) -> Config:
     used = tuple((port.name, port.speed_gbps) for port in switch.ports)
-    key = ("lossless", *_kind(switch), used)
-    found: Config | None = scene.shared.get(key)
+    key = (_kind(switch), used)
+    found = scene.lossless_tables.get(key)
     if found is None:
         names = tuple(slot.name for slot in slots)
         found = tabulate_qos(used, lossless, support.asic)
         found.update(tabulate_buffers(names, lossless, support))
-        scene.shared[key] = found
+        scene.lossless_tables[key] = found
     return found

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cluster_model.catalogue.types import Platform, SonicSupport
 from cluster_model.plan.model import CageMode, Switch
-from cluster_model.render.switch.sonic_types import Config, Row, Table
-
-if TYPE_CHECKING:
-    from cluster_model.render.switch.context import Scene
+from cluster_model.render.switch.scene import Scene
+from cluster_model.render.switch.sonic_types import CageSlot, Config, Row, Table
 
 DEVICE_TYPES = {"leaf": "ToRRouter", "border": "ToRRouter", "spine": "LeafRouter", "core": "SpineRouter"}
 """SONiC names tiers from the servers up: ToR (T0), leaf (T1), spine (T2); border leafs hang below spines as ToRs do."""
@@ -20,15 +16,6 @@ _NRZ_LANE_GBPS = 25
 _FEC_GBPS = 100
 """Port speed from which NRZ lanes without a planned cable have RS-FEC too: 100GBASE-CR4 and -SR4 demand it (IEEE 802.3, clauses
 92 and 95), SONiC's own minigraph.py sets it, and where the field is left out SAI's default is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class CageSlot:
-    """A port as a cage's mode makes it, cabled or not. `idle` is its PORT row while nothing is plugged in."""
-
-    name: str
-    cage: int
-    idle: dict[str, str]
 
 
 def list_slots(switch: Switch, support: SonicSupport, platform: Platform) -> tuple[CageSlot, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from time import monotonic, sleep
@@ -144,29 +144,6 @@ class BmcOpener(Protocol):
     def __call__(self, target: BmcTarget, login: BmcLogin) -> Bmc:
         """Return a BMC that was logged in to; BmcError where it could not be."""
         ...
-
-
-def open_bmc(target: BmcTarget, login: BmcLogin, languages: Sequence[Language] = ("redfish", "ipmi")) -> Bmc:
-    """Return the machine's BMC, in the first language that it speaks.
-
-    A wrong password ends the search: the other protocol has the same users, and every attempt counts towards a lock-out.
-    """
-    from cluster_model.transport.bmc.ipmi import open_ipmi
-    from cluster_model.transport.bmc.redfish import open_redfish
-
-    openers: dict[Language, BmcOpener] = {"redfish": open_redfish, "ipmi": open_ipmi}
-    errors: list[tuple[Language, BmcError]] = []
-    for language in languages:
-        try:
-            return openers[language](target, login)
-        except BmcError as error:
-            errors.append((language, error))
-            if error.cause in {"login", "certificate"}:
-                break
-    if len(errors) == 1:
-        raise errors[0][1]
-    # The last cause decides what to do next: nobody at all, or one who refuses.
-    raise BmcError(errors[-1][1].cause, "; ".join(f"{language}: {error}" for language, error in errors))
 
 
 def retry(work: Callable[[], Result], login: BmcLogin) -> Result:

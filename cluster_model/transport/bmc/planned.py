@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.bmc import Bmc as BmcSettings
 from cluster_model.plan.model import Plan, Server
-from cluster_model.transport.bmc.controller import Bmc, BmcLogin, BmcTarget, Language, open_bmc
+from cluster_model.transport.bmc.controller import Bmc, BmcLogin, BmcTarget, Language
+from cluster_model.transport.bmc.opening import open_bmc
 from cluster_model.transport.secrets import MissingSecretError, Secrets
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cluster_model.plan.model import Server, ServerPort, Switch
-from cluster_model.twin.ethernet.dataplane import Interface
+from cluster_model.twin.dataplane import Interface
 from cluster_model.twin.ethernet.lines import (
     add_interface,
     find_present,
@@ -26,11 +26,11 @@ from cluster_model.twin.ethernet.lines import (
 )
 from cluster_model.twin.ethernet.mlag import MlagDouble
 from cluster_model.twin.ethernet.outside import Peer, list_peer_lines, list_peers, write_peer_conf
+from cluster_model.twin.ethernet.routes import LOCAL, name_route
 from cluster_model.twin.ethernet.scope import SITE, Link, Scope
 from cluster_model.twin.ethernet.vty import ask_daemon
 from cluster_model.twin.machine import DAEMONS
 from cluster_model.twin.node import PATIENCE_S, Node, NodeError
-from cluster_model.twin.tenancy.tenants import LOCAL, name_route
 from cluster_model.twin.tree import SwitchFiles, Tree, name_device
 
 WORKERS = 4

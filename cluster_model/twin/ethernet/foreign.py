@@ -8,7 +8,8 @@ from ipaddress import ip_interface
 from cluster_model.plan.model import ServerPort
 from cluster_model.twin.ethernet.fabric import Fabric
 from cluster_model.twin.ethernet.routes import Endpoint, Expectations, Pair
-from cluster_model.twin.ethernet.trials import NetworkTrials, Verdict, ask_of
+from cluster_model.twin.ethernet.trials import NetworkTrials, ask_of
+from cluster_model.twin.report import Verdict
 from cluster_model.twin.tree import name_device
 
 TABLE = 990

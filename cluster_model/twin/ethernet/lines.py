@@ -8,7 +8,7 @@ from ipaddress import ip_interface
 
 from cluster_model.plan.model import Plan, Server, ServerPort
 from cluster_model.plan.model.overlay import ServerBond
-from cluster_model.twin.ethernet.dataplane import DataPlane, Interface, Kind
+from cluster_model.twin.dataplane import DataPlane, Interface, Kind
 from cluster_model.twin.ethernet.scope import SITE, Scope
 from cluster_model.twin.tree import name_device
 

@@ -11,24 +11,37 @@ from collections.abc import Iterator
 from contextlib import suppress
 from ipaddress import ip_interface
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from cluster_model.plan.model import Server, Switch
-
-if TYPE_CHECKING:
-    from cluster_model.twin.ethernet.fabric import Fabric
+from cluster_model.twin.ethernet.scope import Link, Scope
+from cluster_model.twin.node import Node
+from cluster_model.twin.tree import SwitchFiles
 
 _TABLE = "bridge gpuyard_mlag"
+
+
+class Machines(Protocol):
+    """What the double has to know of a running twin."""
+
+    scope: Scope
+    nodes: dict[str, Node]
+    dead: set[str]
+    cut: set[Link]
+
+    def files(self, name: str) -> SwitchFiles:
+        """Return a switch's files."""
+        ...
 
 
 class MlagDouble:
     """Plays the daemons of all MLAG pairs of a twin.
 
     Args:
-        fabric: the twin.
+        fabric: the running twin.
     """
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Machines) -> None:
         self._fabric = fabric
         self._lock = Lock()
 

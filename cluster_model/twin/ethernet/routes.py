@@ -15,6 +15,13 @@ from cluster_model.twin.ethernet.scope import Link, Scope
 from cluster_model.twin.tree import name_device
 
 Table = dict[str, frozenset[str]]
+LOCAL = "another VRF here"
+"""The next hop of what a VRF takes from what another VRF of the same switch is connected to."""
+
+
+def name_route(prefix: str, vrf: str) -> str:
+    """Return the name of a VRF's route in a switch's table."""
+    return f"{prefix} in VRF {vrf}"
 
 
 @dataclass(frozen=True, slots=True)

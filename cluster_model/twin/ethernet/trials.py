@@ -12,21 +12,13 @@ from cluster_model.twin.ethernet.router_macs import restore_router_macs
 from cluster_model.twin.ethernet.routes import ALIVE, Dead, Expectations, Pair, Table
 from cluster_model.twin.ethernet.scope import OUTER, SITE
 from cluster_model.twin.probe import Ask, Prober
+from cluster_model.twin.report import Verdict
 from cluster_model.twin.tree import name_device
 
 PATIENCE_S = 60.0
 QUIET_S = 20.0
 """BGP tries again every 10 s (`timers connect 10`): what is still for twice that stays as it is."""
 POLL_S = 0.15
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a trial found in all (`found`), and what is wrong (`faults`); `culprits` are the devices that it blames."""
-
-    found: str
-    faults: tuple[str, ...] = ()
-    culprits: frozenset[str] = frozenset()
 
 
 @dataclass

@@ -8,9 +8,9 @@ from functools import partial
 
 from cluster_model.plan.model import Cable
 from cluster_model.render.drawings.style import format_count
-from cluster_model.twin.ethernet.trials import Verdict
 from cluster_model.twin.infiniband.subnet import find_engine
 from cluster_model.twin.infiniband.trials import ALIVE, LIMITED, Dead, SubnetTrials
+from cluster_model.twin.report import Verdict
 from cluster_model.verify.cabling.ibnetdiscover import End
 
 SPINES = 4

@@ -8,13 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Protocol
 
-from cluster_model.twin.ethernet.trials import Verdict
 from cluster_model.twin.infiniband.faults import Trouble, list_faults, list_mistakes
 from cluster_model.twin.infiniband.scope import Part
 from cluster_model.twin.infiniband.simulator import TopologyError
 from cluster_model.twin.infiniband.subnet import RunningSubnet
 from cluster_model.twin.infiniband.trials import SubnetTrials
-from cluster_model.twin.report import Row, judge
+from cluster_model.twin.report import Row, Verdict, judge
 from cluster_model.twin.tree import Tree
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from cluster_model.plan.model import Cable
 from cluster_model.render.infiniband.partitions import NOBODY
 from cluster_model.render.infiniband.subnet import choose_routing
-from cluster_model.twin.ethernet.trials import Verdict
 from cluster_model.twin.infiniband.subnet import RunningSubnet, find_engine
 from cluster_model.twin.infiniband.tables import Walk, read_lids
+from cluster_model.twin.report import Verdict
 from cluster_model.verify.cabling.ibnetdiscover import End, compare_topology, list_wrong_guids, read_topology
 
 KEYS_READ = 64

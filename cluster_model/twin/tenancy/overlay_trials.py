@@ -11,7 +11,8 @@ from typing import Any
 from cluster_model.plan.model import Switch
 from cluster_model.plan.model.overlay import Overlay
 from cluster_model.twin.ethernet.routes import ALIVE, Dead, Endpoint, Pair
-from cluster_model.twin.ethernet.trials import NetworkTrials, Verdict, ask_of
+from cluster_model.twin.ethernet.trials import NetworkTrials, ask_of
+from cluster_model.twin.report import Verdict
 from cluster_model.twin.tenancy.delivery import deliver, list_holders
 from cluster_model.twin.tenancy.tenants import TenantExpectations
 from cluster_model.twin.tree import name_device

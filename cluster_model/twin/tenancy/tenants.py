@@ -15,17 +15,10 @@ from cluster_model.plan.model import Plan
 from cluster_model.plan.model.overlay import Filter, Overlay, SwitchVrf, Tenant
 from cluster_model.plan.tenancy.meetings import passes
 from cluster_model.twin.ethernet.outside import Peer, list_peers
-from cluster_model.twin.ethernet.routes import Dead, Endpoint, Expectations, Pair, Table
+from cluster_model.twin.ethernet.routes import LOCAL, Dead, Endpoint, Expectations, Pair, Table, name_route
 from cluster_model.twin.ethernet.scope import Link, Scope
 
-LOCAL = "another VRF here"
-"""The next hop of what a VRF takes from what another VRF of the same switch is connected to."""
 _Ways = dict[str, frozenset[str]]
-
-
-def name_route(prefix: str, vrf: str) -> str:
-    """Return the name of a VRF's route in a switch's table."""
-    return f"{prefix} in VRF {vrf}"
 
 
 @dataclass(frozen=True, slots=True)

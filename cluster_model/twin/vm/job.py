@@ -7,24 +7,35 @@ import shutil
 import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from cluster_model.twin.ethernet.scope import Sampling
-from cluster_model.twin.report import HERE, SMALL_MACHINE, Row
-from cluster_model.twin.tree import STAND_IN_MARK, open_tree
-from cluster_model.twin.vm.guest import Tell
+from cluster_model.twin.options import Options
+from cluster_model.twin.report import HERE, SMALL_MACHINE, Report, Row
+from cluster_model.twin.tree import STAND_IN_MARK, Tree
 from cluster_model.twin.vm.kernel import UnavailableError
-from cluster_model.twin.vm.machine import SHARE, MachineError, run_in_machine
-
-if TYPE_CHECKING:
-    from cluster_model.twin.run import Options, Run
-    from cluster_model.twin.tree import Tree
+from cluster_model.twin.vm.machine import MachineError, run_in_machine
 
 SLOWNESS = 4.0
 """An emulated processor is about thirty times slower, and two thirds of what happens is waiting; a busy machine doubles it."""
 
 
-def try_elsewhere(run: Run) -> None:
+class Asking(Protocol):
+    """The run that asks for the small machine, and takes its rows; `needs_elsewhere` is what the kernel here lacks."""
+
+    tree: Tree
+    options: Options
+    report: Report
+    elsewhere: list[str]
+    needs_elsewhere: frozenset[str]
+
+    def say(self, text: str) -> None:
+        """Take what is being done."""
+
+    def add(self, row: Row) -> None:
+        """Take a row."""
+
+
+def try_elsewhere(run: Asking) -> None:
     """Try a run's networks of `elsewhere` in the small machine, and take its rows into the run's report.
 
     Where the machine does not come to its end, a failed row says why, and what has been tried until then stays.
@@ -56,7 +67,7 @@ def try_elsewhere(run: Run) -> None:
         _copy_tree(run.tree, share / "tree", options)
         (share / "job.json").write_text(json.dumps(asdict(options)), "utf-8")
         try:
-            run_in_machine("cluster_model.twin.vm.job:try_here", share, take)
+            run_in_machine("cluster_model.twin.inside:try_here", share, take)
         except UnavailableError as why:
             for network in run.elsewhere:
                 run.add(Row("scope", network, "whole network", "left out", f"there is no small machine: {why}", place=HERE))
@@ -79,16 +90,3 @@ def _copy_tree(tree: Tree, target: Path, options: Options) -> None:
                 (folder / name).write_text(text, "utf-8")
             if files.is_stand_in:
                 (folder / STAND_IN_MARK).touch()
-
-
-def try_here(tell: Tell) -> None:
-    """Run inside the small machine: what the share asks for, every row told as it comes."""
-    from cluster_model.twin.run import Listener, Options, Run
-
-    tell("kernel", Path("/proc/sys/kernel/osrelease").read_text("utf-8").strip())
-    body = json.loads((SHARE / "job.json").read_text("utf-8"))
-    body |= {"sampling": Sampling(**body["sampling"]), "networks": tuple(body["networks"])}
-    listener = Listener(lambda row: tell("row", asdict(row)), lambda text: tell("progress", text))
-    run = Run(open_tree(SHARE / "tree"), Options(**body), listener)
-    report = run.execute()
-    tell("report", {key: getattr(report, key) for key in ("switches", "hosts", "cables", "sampled", "times")})

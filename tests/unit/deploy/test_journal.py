@@ -10,7 +10,8 @@ import threading
 import pytest
 
 from cluster_model.deploy.journal import HeldError, Journal
-from cluster_model.deploy.provision import Host, SshProber
+from cluster_model.deploy.provision import SshProber
+from cluster_model.deploy.survey import Host
 
 
 def test_a_node_is_what_its_events_made_of_it(tmp_path):

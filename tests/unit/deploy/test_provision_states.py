@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from cluster_model.deploy.journal import Journal
-from cluster_model.deploy.provision import Deadlines, Host, Inrush, Installation
-from cluster_model.deploy.survey import Consent, Survey
+from cluster_model.deploy.provision import Deadlines, Inrush, Installation
+from cluster_model.deploy.survey import Consent, Host, Survey
 from cluster_model.transport.bmc.controller import BmcError, BmcTarget
 
 SILENT = Consent(answers=lambda address: False)

@@ -7,7 +7,7 @@ from intents import STORAGE, catalogue, findings_of, plan_example, plan_of, read
 
 from cluster_model.plan.context import Context
 from cluster_model.plan.fabric.media import Cabler
-from cluster_model.plan.fabric.ports import End
+from cluster_model.plan.ports import End
 
 MIXED = small(
     networks__compute=None,

@@ -4,7 +4,7 @@ import pytest
 from intents import STORAGE, catalogue, plan_example, plan_of, small
 
 from cluster_model.catalogue.cages import switch_cages
-from cluster_model.plan.fabric.ports import count_ports, lay_out, mode_for, speeds_of
+from cluster_model.plan.ports import count_ports, lay_out, mode_for, speeds_of
 
 NATIVE = ("Ethernet{lane}", "Ethernet{lane}")
 

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from cluster_model.deploy.power import set_boot, switch_machines
-from cluster_model.transport.bmc.controller import BmcError, BmcLogin, BmcTarget, open_bmc
+from cluster_model.transport.bmc.controller import BmcError, BmcLogin, BmcTarget
+from cluster_model.transport.bmc.opening import open_bmc
 from cluster_model.transport.bmc.planned import Door
 from cluster_model.transport.bmc.probe import probe
 from cluster_model.verify.hosts.machines import visit_bmcs

@@ -17,7 +17,8 @@ from cluster_model.deploy.power import set_boot, switch_machines
 from cluster_model.intent.load import load_cluster
 from cluster_model.intent.model.bmc import Bmc as BmcSettings
 from cluster_model.plan.build import build_plan
-from cluster_model.transport.bmc.controller import BmcError, BmcLogin, BmcTarget, open_bmc
+from cluster_model.transport.bmc.controller import BmcError, BmcLogin, BmcTarget
+from cluster_model.transport.bmc.opening import open_bmc
 from cluster_model.transport.bmc.planned import Door, list_doors
 from cluster_model.transport.bmc.probe import probe
 from cluster_model.transport.secrets import Secrets

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from cluster_model.twin.ethernet.dataplane import parse_interfaces
-from cluster_model.twin.ethernet.sonic_plane import parse_config_db
+from cluster_model.twin.dataplane import parse_interfaces
 from cluster_model.twin.plan_file import TreeError
+from cluster_model.twin.sonic_plane import parse_config_db
 
 INTERFACES = """\
 # ifupdown2

@@ -6,10 +6,10 @@ from ipaddress import ip_network
 import networkx
 import pytest
 
-from cluster_model.twin.ethernet.faults import choose_flows, list_faults
 from cluster_model.twin.ethernet.foreign import list_foreign
 from cluster_model.twin.ethernet.routes import ALIVE, Dead, Expectations
 from cluster_model.twin.ethernet.scope import SITE
+from cluster_model.twin.faults import choose_flows, list_faults
 
 
 def expect(scopes, name, network, **sampling):

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from cluster_model.twin.emulation import list_emulated
-from cluster_model.twin.ethernet.faults import list_faults
-from cluster_model.twin.ethernet.mistakes import choose_mistakes
 from cluster_model.twin.ethernet.scope import Sampling, choose_scope
-from cluster_model.twin.ethernet.trials import Verdict
+from cluster_model.twin.faults import list_faults
+from cluster_model.twin.mistakes import choose_mistakes
+from cluster_model.twin.report import Verdict
 from cluster_model.twin.tenancy.tenants import expect
 
 

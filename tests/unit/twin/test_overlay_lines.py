@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.twin.ethernet.dataplane import parse_interfaces
+from cluster_model.twin.dataplane import parse_interfaces
 from cluster_model.twin.ethernet.lines import (
     add_interface,
     find_present,

@@ -5,8 +5,9 @@ from dataclasses import asdict
 
 import pytest
 
+from cluster_model.twin.options import Options
 from cluster_model.twin.report import HERE, SMALL_MACHINE, Row
-from cluster_model.twin.run import Listener, Options, Run
+from cluster_model.twin.run import Listener, Run
 from cluster_model.twin.vm import job, machine
 from cluster_model.twin.vm.kernel import UnavailableError
 

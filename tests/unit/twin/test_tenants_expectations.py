@@ -3,9 +3,9 @@
 import pytest
 
 from cluster_model.twin.ethernet.outside import list_peers
-from cluster_model.twin.ethernet.routes import ALIVE, Dead
+from cluster_model.twin.ethernet.routes import ALIVE, LOCAL, Dead
 from cluster_model.twin.ethernet.scope import Sampling, choose_scope
-from cluster_model.twin.tenancy.tenants import LOCAL, dress_hosts, expect
+from cluster_model.twin.tenancy.tenants import dress_hosts, expect
 
 WORLD = "0.0.0.0/0 in VRF"
 

@@ -6,7 +6,7 @@ import factory
 import orjson
 import pytest
 
-from cluster_model.twin.ethernet.dataplane import parse_interfaces
+from cluster_model.twin.dataplane import parse_interfaces
 from cluster_model.twin.plan_file import TreeError, load_plan
 from cluster_model.twin.tree import Tree, fill_secrets, open_tree
 

@@ -16,7 +16,7 @@ import pytest
 
 from cluster_model.plan.model import Plan, Switch
 from cluster_model.plan.model.overlay import Bond, Mlag, NatRule, Overlay, OverlayVlan, SwitchVrf
-from cluster_model.render.switch.context import Scene
+from cluster_model.render.switch.scene import Scene
 from cluster_model.render.switch.sonic import build_config_db
 from tests.unit.render.switch import factory
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cluster_model.plan.model import Plan
-from cluster_model.render.switch.context import Scene
+from cluster_model.render.switch.scene import Scene
 from cluster_model.render.switch.sonic import build_config_db
 from cluster_model.render.switch.sonic_qos import _spans
 from tests.unit.render.switch import factory

@@ -20,7 +20,8 @@ from cluster_model.plan.model import Plan
 from cluster_model.references import settle
 from cluster_model.render.boot.files import render_boot
 from cluster_model.render.switch import SwitchTemplateError, has_templates, render_switches
-from cluster_model.render.switch.context import Scene
+from cluster_model.render.switch.context import describe_switch
+from cluster_model.render.switch.scene import Scene
 from cluster_model.transport.double import DoubleOpener
 from cluster_model.transport.session import Login
 from cluster_model.verify.read.collect import SUBNET_READER, observe
@@ -106,7 +107,7 @@ def test_the_page_lists_what_templates_can_use() -> None:
     table = PAGE.partition("| name | what it is |")[2].partition("\n\n")[0]
     listed = {name for row in table.splitlines() if row.startswith("|") for name in re.findall(r"`(\w+)`", row.split("|")[1])}
     plan = factory.plan("lab")
-    assert listed == {*Scene(plan, factory.catalogue()).describe(plan.switches[0]), "file", "secret"}
+    assert listed == {*describe_switch(Scene(plan, factory.catalogue()), plan.switches[0]), "file", "secret"}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cluster_model.plan.model.overlay import VXLAN_OVERHEAD_BYTES
-from cluster_model.twin.ethernet.dataplane import DataPlane, Interface, MlagPair
+from cluster_model.twin.dataplane import DataPlane, Interface, MlagPair
 from cluster_model.twin.plan_file import TreeError
 
 _NEEDS = {

@@ -11,7 +11,8 @@ from ipaddress import IPv4Network
 
 from cluster_model.twin.ethernet.routes import ALIVE
 from cluster_model.twin.ethernet.scope import Link
-from cluster_model.twin.ethernet.trials import NetworkTrials, Verdict
+from cluster_model.twin.ethernet.trials import NetworkTrials
+from cluster_model.twin.report import Verdict
 from cluster_model.twin.tenancy.overlay_trials import try_vnis
 from cluster_model.twin.tenancy.tenants import TenantExpectations
 
