@@ -117,7 +117,7 @@ class SerialBlank(Rule):
     id, severity, title = "FCT102", "warning", "serial number that a maker left blank"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        tables: dict[Kind, dict[str, str | None]] = {
+        tables: dict[Kind, dict[str, str]] = {
             "servers": {name: row.serial for name, row in design.facts.servers.items()},
             "switches": {name: row.serial for name, row in design.facts.switches.items()},
             "pdus": {name: row.serial for name, row in design.facts.pdus.items()},

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import sys
 from collections import Counter, defaultdict
-from typing import Any
 
 from cluster_model import __version__
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.source.facts_csv import FactTables
 from cluster_model.kinds import BUSINESS, COMPUTE, STORAGE
 from cluster_model.names import DeviceName, format_name, natural_key
 from cluster_model.plan.context import Context, resolve_server
@@ -35,14 +35,14 @@ SERVING = (COMPUTE, STORAGE, BUSINESS)
 
 
 def build_plan(
-    cluster: Cluster, catalogue: Catalogue, facts: Any = None, digest: str = ""
+    cluster: Cluster, catalogue: Catalogue, facts: FactTables | None = None, digest: str = ""
 ) -> tuple[Plan | None, list[Diagnostic]]:
     """Return the plan of a cluster with the findings of planning; no plan where any of them is an error.
 
     Args:
         cluster: the intent, valid in itself.
         catalogue: hardware facts.
-        facts: serial numbers, MACs and GUIDs by name (`FactTables`), or None.
+        facts: serial numbers, MACs and GUIDs by name; none where nothing is delivered yet.
         digest: digest of the intent's files, kept in the plan.
 
     Errors: HWR001, HWR002, HWR003, NOS001, PLC001 to PLC004, NET001, NET002, NET004 to NET009, ADR001, CAB001.
@@ -52,13 +52,13 @@ def build_plan(
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _build(cluster, catalogue, facts, digest)
+        return _build(cluster, catalogue, facts if facts is not None else FactTables(), digest)
     finally:
         if collecting:
             gc.enable()
 
 
-def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> tuple[Plan | None, list[Diagnostic]]:
+def _build(cluster: Cluster, catalogue: Catalogue, facts: FactTables, digest: str) -> tuple[Plan | None, list[Diagnostic]]:
     ctx = Context(cluster, catalogue, facts)
     for name, group in cluster.servers.items():
         model = resolve_server(ctx, group.model, f"servers.{name}.model")
@@ -105,7 +105,7 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: Any, digest: str) -> t
 
 def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:
     group, model = ctx.cluster.servers[name], ctx.servers[name]
-    known = ctx.facts.servers if ctx.facts is not None else {}
+    known = ctx.facts.servers
     drafts = []
     for number, (rack, u) in enumerate(floor.servers[name], 1):
         host = format_name(DeviceName("server", group=name, number=number))
@@ -132,7 +132,7 @@ def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:
 
 def _draft_pdus(ctx: Context, floor: Floor, bench: Bench, blocks: Blocks, oob_racks: set[str]) -> list[PduDraft]:
     """Return the PDUs of every rack that will hold something; `oob_racks` have out-of-band spines or cores."""
-    known = ctx.facts.pdus if ctx.facts is not None else {}
+    known = ctx.facts.pdus
     everything = [d for drafts in bench.servers.values() for d in drafts] + list(bench.switches)
     planned = oob_racks | {d.rack for d in everything}
     built = oob_racks | {d.rack for d in everything if d.built}

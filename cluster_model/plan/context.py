@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any
 
 from cluster_model.catalogue.cages import Cage, switch_cages
 from cluster_model.catalogue.load import Catalogue
@@ -13,6 +12,7 @@ from cluster_model.catalogue.types import Server as ServerBlock
 from cluster_model.catalogue.types import Switch as SwitchBlock
 from cluster_model.diagnostic import Diagnostic, Severity
 from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.source.facts_csv import FactTables
 from cluster_model.plan.ports import Layout, lay_out
 from cluster_model.plan.refusal import Refused
 
@@ -54,7 +54,7 @@ class Context:
 
     cluster: Cluster
     catalogue: Catalogue
-    facts: Any
+    facts: FactTables = field(default_factory=FactTables)
     findings: list[Diagnostic] = field(default_factory=list)
     servers: dict[str, ServerModel] = field(default_factory=dict)
     _layouts: dict[tuple[object, ...], Layout] = field(default_factory=dict)

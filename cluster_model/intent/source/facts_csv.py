@@ -37,10 +37,10 @@ _COPY = "copy it from the label or the delivery list again, or leave the field e
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """One server as delivered; None where the file is silent. `line` is its line in the CSV."""
+    """One server as delivered; empty where the file is silent. `line` is its line in the CSV."""
 
-    serial: str | None = None
-    bmc_mac: str | None = None
+    serial: str = ""
+    bmc_mac: str = ""
     macs: dict[str, str] = field(default_factory=dict)
     guids: dict[str, str] = field(default_factory=dict)
     line: int = 0
@@ -50,20 +50,20 @@ class ServerFacts:
 
 @dataclass(frozen=True, slots=True)
 class SwitchFacts:
-    """One switch as delivered; None where the file is silent. `line` is its line in the CSV."""
+    """One switch as delivered; empty where the file is silent. `line` is its line in the CSV."""
 
-    serial: str | None = None
-    mgmt_mac: str | None = None
-    guid: str | None = None
+    serial: str = ""
+    mgmt_mac: str = ""
+    guid: str = ""
     line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PduFacts:
-    """One PDU as delivered; None where the file is silent. `line` is its line in the CSV."""
+    """One PDU as delivered; empty where the file is silent. `line` is its line in the CSV."""
 
-    serial: str | None = None
-    mac: str | None = None
+    serial: str = ""
+    mac: str = ""
     line: int = 0
 
 
@@ -266,17 +266,17 @@ def read_facts(wanted: Facts, folder: Path, shown: str) -> tuple[FactTables, lis
         for device, row, line in rows:
             if kind == "servers":
                 tables.servers[device] = ServerFacts(
-                    row.get("serial"),
-                    row.get("bmc_mac"),
+                    row.get("serial", ""),
+                    row.get("bmc_mac", ""),
                     _ports(row, "mac."),
                     _ports(row, "guid."),
                     line,
                     tuple(row.get("system_disks", "").split()),
                 )
             elif kind == "switches":
-                tables.switches[device] = SwitchFacts(row.get("serial"), row.get("mgmt_mac"), row.get("guid"), line)
+                tables.switches[device] = SwitchFacts(row.get("serial", ""), row.get("mgmt_mac", ""), row.get("guid", ""), line)
             else:
-                tables.pdus[device] = PduFacts(row.get("serial"), row.get("mac"), line)
+                tables.pdus[device] = PduFacts(row.get("serial", ""), row.get("mac", ""), line)
     return tables, findings
 
 

@@ -176,7 +176,7 @@ class Wirer:
         else:
             tier, number = 2, (plane * pow2(clos.core_groups) + pod) * pow2(clos.cores) + index
             asn = core_asn(base, shape.kind, plane)
-        fact = self.ctx.facts.switches.get(name) if self.ctx.facts is not None else None
+        fact = self.ctx.facts.switches.get(name)
         return SwitchDraft(
             name=name,
             network=shape.name,

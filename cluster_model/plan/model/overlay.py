@@ -1,4 +1,4 @@
-"""What tenants add to a plan: VRFs, VXLANs, bonds and border peerings. Frozen, with slots, as in model.py.
+"""What tenants add to a plan: VRFs, VXLANs, bonds and border peerings. Frozen, with slots, as all of the plan.
 
 Where VRFs meet. A VRF never routes into another, with one exception: each meeting of two has a *provider*, and its routes cross
 on the leafs where the provider is at home, nowhere else. Providers are border peers (at home on border leafs), shared tenants

@@ -72,7 +72,7 @@ def plan_provisioning(
         found = _plan_installation(ctx, group)
         if found is not None:
             installations[group] = found
-    disks = ctx.facts.servers if ctx.facts is not None else {}
+    disks = ctx.facts.servers
     hosts = []
     for server in servers:
         port = find_boot_port(server.ports)

@@ -91,7 +91,7 @@ def _choose_part(plan: Plan, subnet: Subnet, text: str) -> Part | str:
         managers = tuple(one for one in subnet.managers if one[1].peer in kept)
         if subnet.managers and not managers:
             return f"{LIMITS}, and the part that fits has no fabric manager"
-        small = replace(plan, cables=tuple(some), _index={})
+        small = replace(plan, cables=tuple(some))
         if len(kept) == len(everything):
             return Part(subnet, small, text, "")
         units = len({(switch.pod, switch.unit) for switch in switches if switch.is_edge})

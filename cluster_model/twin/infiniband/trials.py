@@ -110,7 +110,7 @@ class SubnetTrials:
         """Try whether ibnetdiscover finds the planned nodes and cables."""
         text = self.running.discover()
         cables = self.list_living(dead)
-        found = compare_topology(replace(self.plan, cables=tuple(cables), _index={}), text)
+        found = compare_topology(replace(self.plan, cables=tuple(cables)), text)
         faults = [
             f"swapped: the cables at {one.a}:{one.a_port} and {two.a}:{two.a_port} stand in each other's place"
             for one, two in found.swapped

@@ -448,7 +448,7 @@ def intent(path: str, value: Any) -> Change:
 
 def plan(**fields: Any) -> Change:
     """Return the change that sets fields of the plan."""
-    return lambda design: _with(design, plan=replace(design.plan, _index={}, **fields))
+    return lambda design: _with(design, plan=replace(design.plan, **fields))
 
 
 def _items(kind: str, matches: Callable[[Any], bool], edit: Callable[[Any], Any]) -> Change:

@@ -61,7 +61,7 @@ def test_tables(tmp_path):
         "gpu-001": ServerFacts("S 1", "a0:88:c2:00:00:01", {"enp1s0": "a0:88:c2:ff:00:01"}, {"ibp2s0": "0xa088c20300123456"}, 3),
         "gpu-002": ServerFacts(line=5),
     }
-    assert tables.switches == {"compute-leaf-u01-01": SwitchFacts(None, "a0:88:c2:00:00:02", "0xa088c20300123457", 2)}
+    assert tables.switches == {"compute-leaf-u01-01": SwitchFacts("", "a0:88:c2:00:00:02", "0xa088c20300123457", 2)}
     assert tables.pdus == {"pdu-a01-1": PduFacts("P1", "a0:88:c2:00:00:03", 2)}
     assert tables.files == {"servers": "lab/s.csv", "switches": "lab/w.csv", "pdus": "lab/p.csv"}
 

@@ -12,7 +12,7 @@ B300 = {"servers__gpu__model": "nvidia/dgx-b300", "servers__gpu__per_rack": 2, "
 def legs_of(**values):
     """Return [(port, sub, plane, leaf, lane, rail, Gb/s)] of one GPU server, and the findings."""
     cluster = read(small(**values))
-    ctx = Context(cluster, catalogue(), None)
+    ctx = Context(cluster, catalogue())
     ctx.servers["gpu"] = resolve_server(ctx, cluster.servers["gpu"].model, "servers.gpu.model")
     network = cluster.networks.compute
     leaf = resolve_switch(ctx, network.leaf, network.nos or "sonic", "ethernet", "", "")

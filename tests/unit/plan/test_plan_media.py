@@ -53,7 +53,7 @@ def test_the_bill_counts_optics_by_cage():
 
 
 def chooser():
-    ctx = Context(read(small()), catalogue(), None)
+    ctx = Context(read(small()), catalogue())
     return ctx, Cabler(ctx)
 
 

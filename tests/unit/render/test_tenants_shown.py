@@ -318,18 +318,18 @@ def test_diff_tells_what_changes_of_a_tenant(plan, changed, old, new, line):
 
 def test_no_record_of_tenants_is_overlooked(plan):
     for part in ("tenants", "border_peers", "meetings"):
-        assert compare_plans(plan, replace(plan, **{part: getattr(plan, part)[1:]}, _index={})).tenants, part
+        assert compare_plans(plan, replace(plan, **{part: getattr(plan, part)[1:]})).tenants, part
     for part in ("vlans", "vrfs", "bonds", "externals", "nat", "mlag"):
         index = next(i for i, s in enumerate(plan.switches) if s.overlay and getattr(s.overlay, part))
         switch = plan.switches[index]
         gone = replace(switch.overlay, **{part: None if part == "mlag" else getattr(switch.overlay, part)[1:]})
         switches = (*plan.switches[:index], replace(switch, overlay=gone), *plan.switches[index + 1 :])
-        found = compare_plans(plan, replace(plan, switches=switches, _index={})).overlays
+        found = compare_plans(plan, replace(plan, switches=switches)).overlays
         assert [change.subject for change in found] == [switch.name], part
     session = next(s for s in plan.switches if s.overlay and s.overlay.externals)
     way = replace(session.overlay.externals[0], accept=(Filter("10.0.0.0/8"),))
     other = replace(session, overlay=replace(session.overlay, externals=(way, *session.overlay.externals[1:])))
     switches = tuple(other if switch is session else switch for switch in plan.switches)
-    words = list_words(plan, replace(plan, switches=switches, _index={}))
+    words = list_words(plan, replace(plan, switches=switches))
     assert f"+ {session.name}: session with internet on swp1 accept 10.0.0.0/8" in words
     assert f"- {session.name}: session with internet on swp1 accept the default route" in words

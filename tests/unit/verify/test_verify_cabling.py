@@ -381,7 +381,7 @@ def test_a_hundred_thousand_cables_take_seconds(lab):
             at = {"a": f"gpu-{number:05d}", "a_port": f"eth{rail}"}
             at |= {"b": f"compute-leaf-u{index // 64:04d}-01", "b_port": f"Ethernet{index % 64}"}
             cables.append(replace(model, **at))
-    plan = replace(lab, cables=tuple(cables), servers=tuple(servers), switches=tuple(switches), pdus=(), _index={})
+    plan = replace(lab, cables=tuple(cables), servers=tuple(servers), switches=tuple(switches), pdus=())
     floor = Floor(plan)
     picked = random.Random(4).sample(cables, 1000)
     floor.permute(picked, [*range(1, 1000), 0])

@@ -178,7 +178,7 @@ def make_three_tiers(lab):
             "unit": number if role == "leaf" else 0,
         }
         switches.append(replace(model, **own))
-    return replace(lab, switches=tuple(switches), _index={})
+    return replace(lab, switches=tuple(switches))
 
 
 def test_ways_in_three_tiers_are_links_one_step_nearer(lab):

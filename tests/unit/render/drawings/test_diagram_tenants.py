@@ -23,7 +23,7 @@ def multiply(plan, count):
         for tenant in made
         for kind, provider in (("shared", shared.vrf), ("egress", "internet"))
     ]
-    return replace(plan, tenants=(*made, shared), meetings=tuple(meetings), _index={})
+    return replace(plan, tenants=(*made, shared), meetings=tuple(meetings))
 
 
 def texts(drawing):

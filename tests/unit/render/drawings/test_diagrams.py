@@ -45,7 +45,7 @@ def grow(plan, factor):
     racks = [replace(r, name=f"{r.name}{n:03d}") for n in range(factor) for r in plan.racks]
     servers = [replace(s, name=f"{s.name}{n:03d}", rack=f"{s.rack}{n:03d}") for n in range(factor) for s in plan.servers]
     power = [replace(p, rack=f"{p.rack}{n:03d}") for n in range(factor) for p in plan.power]
-    return replace(plan, racks=tuple(racks), servers=tuple(servers), power=tuple(power), _index={})
+    return replace(plan, racks=tuple(racks), servers=tuple(servers), power=tuple(power))
 
 
 @pytest.mark.parametrize("draw", [draw_racks, draw_fabrics])
@@ -139,7 +139,7 @@ def test_pairs_are_joined_by_their_peer_links(driving):
             sum(part.startswith(f"{near.x + near.width:g} ") and part.endswith(f"H{far.x:g}") for part in lines.split("M")) == 2
         )
     switches = tuple(replace(s, ports=tuple(p for p in s.ports if p.use != "peer_link")) for s in driving.switches)
-    lines = "".join(path.data for path in business_of(replace(driving, switches=switches, _index={})).paths)
+    lines = "".join(path.data for path in business_of(replace(driving, switches=switches)).paths)
     assert "H" not in lines
 
 
