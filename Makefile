@@ -8,7 +8,7 @@ LOCK := $(shell $(PYTHON) -c 'import sys; print("-c requirements.lock" if sys.ve
 PYTEST := $(BIN)/python -m pytest -q
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test test-slow lint hooks bench docs changelog lock schemas coverage clean system-packages
+.PHONY: help demo test test-slow lint hooks bench docs changelog lock schemas coverage docs-site clean system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -47,6 +47,9 @@ schemas: $(VENV)/.base ## fetch the schemas that judge rendered files: SONiC's Y
 
 coverage: $(VENV)/.dev ## the lines of cluster_model that quick tests reach; fails below the floor in pyproject.toml
 	@$(PYTEST) -n $(JOBS) -m 'not slow' --cov --cov-report=term tests/unit tests/golden tests/errors tests/contract tests/property
+
+docs-site: $(VENV)/.dev ## build/site/: docs/ as a site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lock: ## make requirements.lock from the newest versions that the ranges allow
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock
