@@ -8,7 +8,7 @@ LOCK := $(shell $(PYTHON) -c 'import sys; print("-c requirements.lock" if sys.ve
 PYTEST := $(BIN)/python -m pytest -q
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test test-slow lint hooks bench docs changelog lock schemas coverage docs-site clean system-packages
+.PHONY: help demo test test-slow lint hooks bench docs goldens changelog lock schemas coverage docs-site clean system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -38,6 +38,9 @@ bench: $(VENV)/.dev ## CPU and memory of plan and render, of reading BMCs, and a
 
 docs: $(VENV)/.dev ## write again what is generated: schema, rules, README's figures, the roles' READMEs
 	@GPUYARD_UPDATE_DOCS=1 $(PYTEST) tests/docs tests/roles/test_role_shape.py
+
+goldens: $(VENV)/.dev ## write again what tests compare bytes with; read its diff before you commit it
+	@GPUYARD_UPDATE_GOLDEN=1 $(PYTEST) -n $(JOBS) tests/golden tests/errors
 
 changelog: $(VENV)/.dev ## show what the next release will tell, from changelog.d/
 	@$(BIN)/towncrier build --draft --version next

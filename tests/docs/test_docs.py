@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n)?```console\n(?P<body>.*?)```\n", re.DOTALL)
 
 
@@ -94,3 +94,21 @@ def test_commands_print_what_the_page_says(page, workplace):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+def find_lacking(text):
+    """Return the make targets, scripts and paths of tests that a page names and that are not there."""
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    make = [f"make {name}" for name in re.findall(r"`(?:\$ )?make ([a-z-]+)", text) if name not in targets]
+    paths = re.findall(r"(?<![\w/.-])(?:scripts|tests)/[a-z_/-]+(?:\.(?:py|yml|toml))?", text)
+    return make + [name for name in paths if not (ROOT / name).exists() and not list(ROOT.glob(f"{name}*"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_named_targets_scripts_and_tests_are_there(page):
+    assert find_lacking(page.read_text()) == []
+
+
+def test_what_is_not_there_is_seen():
+    text = "`make tests`, `make test`, `scripts/scenaria NAME`, `pytest tests/unti tests/unit/checks`"
+    assert find_lacking(text) == ["make tests", "scripts/scenaria", "tests/unti"]
