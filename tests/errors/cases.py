@@ -21,25 +21,31 @@ def list_cases() -> list[Path]:
 
 
 def write_cluster(case: bytes, folder: Path) -> None:
-    """Write the cluster of a case into a folder.
-
-    A case that begins with `base: NAME` is bases/NAME.yml with changes, see `set_value`; its `files: {path: text}` are written
-    beside cluster.yml, and `base: none` is a folder without cluster.yml. Any other case is cluster.yml itself, byte for byte.
-    """
-    if not IS_CHANGED_BASE.match(case):
+    """Write the cluster of a case into a folder: a base that is changed, or else cluster.yml itself, byte for byte."""
+    if IS_CHANGED_BASE.match(case):
+        change_base(case.decode(), yaml.compose(case, LOADER), folder)
+    else:
         (folder / "cluster.yml").write_bytes(case)
+
+
+def change_base(source: str, case: yaml.MappingNode, folder: Path) -> None:
+    """Write bases/NAME.yml into a folder with the changes of a case.
+
+    Args:
+        source: the text that the case is part of.
+        case: `base: NAME` and after it changes, see `set_value`; `files: {path: text}` are written beside cluster.yml. The base
+            `none` is a folder without cluster.yml.
+        folder: where to write.
+    """
+    (_, base), *changes = case.value
+    if base.value == "none":
         return
-    source = case.decode()
-    changes = [(key.value, key, value) for key, value in yaml.compose(source, LOADER).value]
-    base = changes.pop(0)[2].value
-    if base == "none":
-        return
-    text = (BASES / f"{base}.yml").read_text("utf-8")
-    for path, key, value in changes:
-        if path == "files":
+    text = (BASES / f"{base.value}.yml").read_text("utf-8")
+    for key, value in changes:
+        if key.value == "files":
             _write_files(folder, value)
         else:
-            text = set_value(text, path, source[key.end_mark.index : _end(value)])
+            text = set_value(text, key.value, source[key.end_mark.index : _end(value)])
     (folder / "cluster.yml").write_text(text, "utf-8")
 
 
