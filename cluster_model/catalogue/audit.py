@@ -120,7 +120,7 @@ def _audit_switch(document: Document, device: DeviceType, switch: Switch) -> Ite
                 actual=f"{len(firsts)} numbers",
                 fix="copy the first number of each row from the lanes column of port_config.ini",
             )
-    total = sum(cage.bandwidth_gbps for cage in cages)
+    total = sum(cage.bandwidth_gbps for cage in cages if not cage.for_managers)
     if abs(total - switch.asic.bandwidth_gbps) > SERVICE_PORTS_GBPS:
         yield document.finding(
             "CAT009",

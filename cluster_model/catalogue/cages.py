@@ -19,6 +19,7 @@ class Cage:
         first_lane: number that SONiC names its first port by; a split port's is higher by the lanes before it.
         splittable: whether it may leave its native mode.
         lane_numbers: its lanes as the lanes column of SONiC's port_config.ini has them.
+        for_managers: whether it takes fabric managers and nothing else.
     """
 
     number: int
@@ -28,6 +29,7 @@ class Cage:
     first_lane: int
     splittable: bool
     lane_numbers: tuple[int, ...] = ()
+    for_managers: bool = False
 
     @property
     def bandwidth_gbps(self) -> int:
@@ -65,7 +67,7 @@ def _expand(switch: Switch) -> tuple[Cage, ...]:
             # CAT007 tells of a list that is too short or too long.
             first = group.hardware_first_lanes[place] if len(group.hardware_first_lanes) == group.count else hardware
             lanes = tuple(range(first, first + group.lanes))
-            cages.append(Cage(number, group.form_factor, group.lanes, modes, lane, splittable, lanes))
+            cages.append(Cage(number, group.form_factor, group.lanes, modes, lane, splittable, lanes, group.for_managers))
             lane += group.lanes
             hardware += step
     return tuple(sorted(cages, key=lambda cage: cage.number))

@@ -73,6 +73,8 @@ class CageGroup(Sourced):
     """First number of each cage in that column, where no step leads from one to the next."""
     max_split: bool = True
     """False: splitting these cages takes lanes from a neighbour, so only the native mode is used."""
+    for_managers: bool = False
+    """True: these cages are for fabric managers alone, beside the chip's own ports, as the FNM port of Quantum-X800."""
 
 
 class SonicBuffers(Sourced):

@@ -55,7 +55,9 @@ class Layout:
 
 
 def usable_modes(cage: Cage) -> tuple[Mode, ...]:
-    """Return the modes a cage may run in."""
+    """Return the modes a cage may run in; none where it is for fabric managers, whom seat_managers seats."""
+    if cage.for_managers:
+        return ()
     return cage.modes if cage.splittable else cage.modes[:1]
 
 
@@ -133,6 +135,12 @@ def lay_out(
             )
         )
     return Layout(tuple(seats), tuple(ups), tuple(modes), missing, tuple(peers))
+
+
+def seat_managers(cages: tuple[Cage, ...], patterns: tuple[str, str]) -> tuple[Seat, ...]:
+    """Return the ports that a switch has for fabric managers alone, in panel order, at their native speed."""
+    own = (cage for cage in cages if cage.for_managers)
+    return tuple(_seat(patterns, cage, cage.modes[0], sub) for cage in own for sub in range(cage.modes[0].count))
 
 
 def _seat(patterns: tuple[str, str], cage: Cage, mode: Mode, sub: int) -> Seat:

@@ -12,7 +12,7 @@ from cluster_model.plan.fabric.links import Link
 from cluster_model.plan.fabric.media import Shape
 from cluster_model.plan.fabric.wiring import Wirer
 from cluster_model.plan.model import CableKind, ServerPort, Service, ServiceRoute, SwitchPort
-from cluster_model.plan.ports import End, Seat
+from cluster_model.plan.ports import End, Seat, seat_managers
 
 TABLE_BASE = 100  # policy-routing tables of compute ports: 100 + port; 0 to 255 are the kernel's and common use's
 
@@ -41,9 +41,13 @@ class HostWirer(Wirer):
                 order.setdefault((leg.plane, leg.leaf), []).append((server, leg))
         if unit == 0:
             for seat, leg in shape.units.managers:
-                order.setdefault((leg.plane, leg.leaf), []).append((self._server(seat), leg))
+                if leg.reserved < 0:
+                    order.setdefault((leg.plane, leg.leaf), []).append((self._server(seat), leg))
         for key, links in order.items():
             self._wire_leaf(unit, *key, links)
+        for seat, leg in shape.units.managers if unit == 0 else ():
+            if leg.reserved >= 0:
+                self._wire_manager(self.wired.leafs[leg.plane, unit, leg.leaf], self._server(seat), leg)
         for number, seat in enumerate(shape.units.seats[unit]):
             server = self._server(seat)
             if shape.kind.scalable_units:
@@ -71,6 +75,14 @@ class HostWirer(Wirer):
             for lane in sorted(lane_next):
                 first = cut.leaf(plane, lane, unit, 0 if shape.wanted.railed else leaf)
                 draft.originates.append(prefix(first, cut.leaf_size))
+
+    def _wire_manager(self, draft: SwitchDraft, server: ServerDraft, leg: Leg) -> None:
+        """Wire a fabric manager to the port that a leaf has for it alone."""
+        platform = draft.model.platform
+        seat = seat_managers(draft.model.cages, (platform.port_native, platform.port_split))[leg.reserved]
+        self._note_host(draft, seat, server, leg)
+        if server.built and draft.built:
+            self._link_host(draft, seat, server, leg, 0)
 
     def _link_host(self, draft: SwitchDraft, seat: Seat, server: ServerDraft, leg: Leg, base: int) -> None:
         shape, cut, name = self.shape, self._host_cut, self._port_name(leg)

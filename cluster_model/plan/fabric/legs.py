@@ -27,6 +27,7 @@ class Leg:
         split: parts that the port is divided into.
         speed_gbps: speed of the link.
         order: number of the leg on its server, from 0.
+        reserved: which of the ports that the leaf has for fabric managers alone it takes, from 0; -1: one of all the others.
     """
 
     plane: int
@@ -38,6 +39,7 @@ class Leg:
     split: int
     speed_gbps: int
     order: int = 0
+    reserved: int = -1
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from cluster_model.plan.context import Context
 from cluster_model.plan.fabric.clos import derive_uplinks
 from cluster_model.plan.fabric.legs import Leg, legs_per_leaf, ports_for, role_of
 from cluster_model.plan.fabric.wanted import Wanted
-from cluster_model.plan.ports import count_ports, list_speeds, mode_for, speeds_of
+from cluster_model.plan.ports import count_ports, list_speeds, mode_for, seat_managers, speeds_of
 from cluster_model.plan.refusal import Refused
 
 Seat = tuple[str, int]
@@ -45,8 +45,8 @@ def count_planes(wanted: Wanted) -> int:
 
 
 def managers_per_leaf(managers: tuple[tuple[Seat, Leg], ...], leafs_per_unit: int) -> int:
-    """Return the most links of fabric managers that a leaf of the first unit gets."""
-    by_plane = Counter(leg.plane for _, leg in managers)
+    """Return the most links of fabric managers that a leaf of the first unit gets, beside those in ports of their own."""
+    by_plane = Counter(leg.plane for _, leg in managers if leg.reserved < 0)
     return ceil(max(by_plane.values(), default=0) / leafs_per_unit)
 
 
@@ -114,28 +114,38 @@ def _fill_scalable_units(ctx: Context, wanted: Wanted, speed_gbps: int) -> Units
 
 
 def _manager_legs(ctx: Context, wanted: Wanted) -> tuple[tuple[Seat, Leg], ...]:
-    """Return the links of fabric managers. A plane is a subnet of its own, so the ports of a manager go to the planes in turn."""
+    """Return the links of fabric managers. A plane is a subnet of its own, so the ports of a manager go to the planes in turn.
+
+    Ports that leafs have for them alone come first, one after the other on each leaf of the first unit.
+    """
     found: list[tuple[Seat, Leg]] = []
     planes, leaf = count_planes(wanted), wanted.models.leaf
-    used = [0] * planes
+    own = seat_managers(leaf.cages, (leaf.platform.port_native, leaf.platform.port_split))
+    used, reserved = [0] * planes, [0] * planes
     for g in wanted.managers:
         group = ctx.cluster.servers[g]
         for number in range(1, _planned(ctx, g) + 1):
             for place, port in enumerate(ports_for(ctx, g, wanted.kind.name)):
-                speeds = ({port.speed_gbps, *port.speeds_gbps}) & speeds_of(leaf.cages)
-                if not speeds:
+                plane, able = place % planes, {port.speed_gbps, *port.speeds_gbps}
+                turn, position = divmod(reserved[plane], wanted.leafs_per_unit)
+                if turn < len(own) and own[turn].speed_gbps in able:
+                    leg = Leg(plane, position, 0, -1, port, 0, 1, own[turn].speed_gbps, len(found), turn)
+                    reserved[plane] += 1
+                elif speeds := able & speeds_of(leaf.cages):
+                    leg = Leg(plane, used[plane] % wanted.leafs_per_unit, 0, -1, port, 0, 1, max(speeds), len(found))
+                    used[plane] += 1
+                else:
+                    known = list_speeds(leaf.cages)
                     raise Refused(
                         "NET002",
-                        f"port {port.name} of {group.model} and leaf {leaf.ref} share no speed",
-                        expected=f"{list_speeds(leaf.cages)} Gb/s (the leaf's)",
+                        f"port {port.name} of {group.model} and leaf {leaf.ref} share no speed"
+                        + (", and the leafs' ports for fabric managers are taken" if reserved[plane] else ""),
+                        expected=f"{known} Gb/s (the leaf's)",
                         actual=f"{port.speed_gbps} Gb/s",
-                        fix=f"choose a fabric manager with ports of {list_speeds(leaf.cages)} Gb/s; or leave the group out, and "
-                        "cable its servers by hand to ports that the leafs have for it alone",
+                        fix=f"choose a fabric manager with ports of {known} Gb/s, or plan fewer; or leave the group out, and "
+                        "cable its servers by hand",
                         where=f"servers.{g}.model",
                     )
-                plane = place % planes
-                leg = Leg(plane, used[plane] % wanted.leafs_per_unit, 0, -1, port, 0, 1, max(speeds), len(found))
-                used[plane] += 1
                 found.append(((g, number), leg))
     return tuple(found)
 
