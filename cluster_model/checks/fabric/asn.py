@@ -77,7 +77,7 @@ class AsnNotShared(Rule):
         Report it: numbers are derived.
 
     Source:
-        RFC 7938, section 5.2.1 (ASN numbering) and 5.2.2 (path hunting).
+        RFC 7938, section 5.2.1 (example ASN scheme).
     """
 
     id, title, by_intent = "ASN002", "switches of one tier with different AS numbers", False

@@ -115,7 +115,7 @@ class MixedBond(Rule):
         Name ports of one speed under `servers.GROUP.nics.business`, or set `speed_gbps` of the network.
 
     Source:
-        IEEE 802.1AX: links of an aggregation have one speed; Linux bonding, 802.3ad: aggregators by speed and duplex.
+        IEEE 802.1AX-2008: links of an aggregation have one data rate; Linux bonding, 802.3ad: aggregators by speed and duplex.
     """
 
     id, title = "BND003", "bond over links of different speeds"

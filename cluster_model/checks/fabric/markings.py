@@ -25,7 +25,7 @@ class DataAmongControl(Rule):
         Set `data_dscp` to 26, or to another value of 8 to 40 that nothing else has.
 
     Source:
-        RFC 4594, section 3.1 and 4.1 (CS6 and CS7: network control; EF: telephony).
+        RFC 4594, Network Control and Telephony Service Class (CS6 and CS7; EF).
     """
 
     id, title = "ROC020", "RoCE data marked as control traffic or voice"
@@ -153,7 +153,7 @@ class MarkingAtOnce(Rule):
         Take the entry away for the default of that speed.
 
     Source:
-        DCQCN (Zhu et al., SIGCOMM 2015, section 5): marking begins above the bursts of a NIC; ten frames are a
+        DCQCN (Zhu et al., SIGCOMM 2015): marking begins above the bursts of a NIC; ten frames are a
         limit of this toolkit.
     """
 

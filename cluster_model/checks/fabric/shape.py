@@ -161,8 +161,8 @@ class GatewayMac(Rule):
         Leave it out, or take an address that begins with 02 or 00:00:5e:00:01.
 
     Source:
-        IEEE 802, section 8.2: the lowest bit of the first byte marks a group; RFC 1812, section 3.3.2: an ARP answer with a group
-        address is not believed.
+        IEEE 802 (overview and architecture): the lowest bit of the first byte marks a group; RFC 1812, section 3.3.2: an ARP
+        answer with a group address is not believed.
     """
 
     id, title = "NET034", "gateway MAC that no station can have"
@@ -197,7 +197,7 @@ class GatewayMacOfMaker(Rule):
         Leave it out, or take one that begins with 02.
 
     Source:
-        IEEE 802, section 8.4 (local addresses); RFC 9568, section 7.3 (VRRP); Arista EOS manual, virtual router MAC.
+        IEEE 802 (local addresses); RFC 9568, section 7.3 (VRRP); Arista EOS manual, virtual router MAC.
     """
 
     id, severity, title = "NET035", "warning", "gateway MAC of a maker"

@@ -136,7 +136,7 @@ class SlackUnlikely(Rule):
         Leave `slack_m` out for 1 m.
 
     Source:
-        ANSI/TIA-568.0, service loops in racks; the limits are of this toolkit.
+        Common practice: a service loop at both ends of a cable; the limits are of this toolkit.
     """
 
     id, severity, title = "CAB006", "warning", "cables without slack, or with coils of it"

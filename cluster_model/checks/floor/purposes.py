@@ -153,7 +153,7 @@ class NvmePorts(Rule):
         Leave both out: 4420 and 8009.
 
     Source:
-        NVM Express TCP transport specification, section 3.1: 4420 for I/O, 8009 for discovery (IANA).
+        NVM Express TCP transport specification: 4420 for I/O, 8009 for discovery (IANA).
     """
 
     id, title = "STO003", "one port for NVMe's discovery and I/O"

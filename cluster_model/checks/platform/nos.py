@@ -311,7 +311,7 @@ class SessionFeatures(Rule):
         Choose another `nos`.
 
     Source:
-        `features` of templates/switch/NOS/platform.yml; RFC 5882; RFC 7938, section 6.
+        `features` of templates/switch/NOS/platform.yml; RFC 5882; RFC 7938, Fault Detection Timing.
     """
 
     id, title, by_intent = "NOS009", "fabric on a NOS without BFD or ECMP", False

@@ -148,7 +148,7 @@ class OneBootServer(Rule):
         Name a group or a slice under `provisioning.servers`, or leave it out for the first four control servers.
 
     Source:
-        RFC 8156, section 3 (DHCP failover): two servers, so that one may be lost.
+        Kea administrator reference, High Availability: two servers, so that one may be lost.
     """
 
     id, severity, title = "PRV024", "warning", "one server answers DHCP and DNS"

@@ -97,7 +97,7 @@ class BmcNotJudged(Rule):
         Leave `tls` out: the certificate of the first visit is remembered.
 
     Source:
-        RFC 8446, appendix C.2 (certificates must be checked); DMTF DSP0266, section 13 (Redfish over TLS).
+        RFC 8446, appendix C.2 (certificates must be checked); DMTF DSP0266 (Redfish over TLS).
     """
 
     id, severity, title = "ACC003", "warning", "BMC's certificate not checked"
@@ -128,7 +128,7 @@ class BmcByIpmiAlone(Rule):
         Leave `protocol` out: Redfish, and IPMI where nobody answers it; or set ipmi for the old groups alone.
 
     Source:
-        IPMI 2.0 specification, section 13.31 (RAKP message 2); CVE-2013-4786; DMTF DSP0266.
+        IPMI 2.0 specification, RAKP Message 2; CVE-2013-4786; DMTF DSP0266.
     """
 
     id, severity, title = "ACC004", "warning", "BMCs by IPMI alone"

@@ -51,7 +51,7 @@ class GatewayOutside(Rule):
         Leave `gateway` out, which takes the first address.
 
     Source:
-        RFC 1122, section 3.3.1.1: a gateway is on a directly connected network; RFC 919 for the broadcast address.
+        RFC 1122, section 3.3.1: a gateway is on a directly connected network; RFC 919 for the broadcast address.
     """
 
     id, title = "SUB001", "gateway outside its subnet"

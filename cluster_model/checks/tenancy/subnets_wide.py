@@ -154,7 +154,7 @@ class OneDhcpServer(Rule):
         Add a second address to `dhcp_servers`.
 
     Source:
-        RFC 8156, section 3 (DHCP failover): two servers, so that one may be lost.
+        Kea administrator reference, High Availability: two servers, so that one may be lost.
     """
 
     id, severity, title = "SUB015", "warning", "one DHCP server for a subnet"
