@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff"
+UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff"
 """Characters of no single line of text, as the inside of a regular expression's class: control characters, line and paragraph
-separators, marks that turn the direction of writing (Unicode, UAX #9), and what XML 1.0, section 2.2, leaves out."""
-_UNSHOWN = re.compile(f"[{UNPRINTABLE}\ud800-\udfff]")
+separators, what has no width, marks that turn the direction of writing (Unicode, UAX #9), and what XML 1.0 (2.2) leaves out."""
+UNSHOWN = f"{UNPRINTABLE}\ud800-\udfff"
+"""The same, and the halves of characters that Python has for bytes which are no UTF-8."""
+_UNSHOWN = re.compile(f"[{UNSHOWN}]")
 _LONGEST = 400
 
 

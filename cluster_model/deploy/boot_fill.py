@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from pathlib import PurePosixPath
 
 from cluster_model.references import REFERENCE
+from cluster_model.texts import UNSHOWN
 
 _YAML = {"user-data", "meta-data", "vendor-data"}
 _WORD = re.compile(r"[!#-&(-\[\]-~]+")
@@ -15,7 +16,7 @@ _WORD = re.compile(r"[!#-&(-\[\]-~]+")
 quotes and backslash."""
 _PLAIN = re.compile(r"[A-Za-z0-9$./_-]+")
 """What YAML takes without quotes, wherever it stands."""
-_LINE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
+_LINE = re.compile(f"[^{UNSHOWN}]+")
 
 
 class NotReadyError(Exception):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import re
 import secrets as randomness
 import threading
 import time
@@ -19,12 +18,12 @@ from cluster_model.deploy.boot_fill import NotReadyError
 from cluster_model.deploy.boot_gate import Quota
 from cluster_model.deploy.journal import Journal, Node
 from cluster_model.intent.source.hardware_addresses import parse_mac
-from cluster_model.verify.hosts.machines import NO_SERIAL
+from cluster_model.transport.bmc.controller import NO_SERIAL
+from cluster_model.transport.gear_text import clean_line
 
 TOKEN_S = 2 * 3600
 """Seconds that a token is good for."""
 _STATES = {"installing", "installed", "failed"}
-_SAFE = re.compile(r"[^\x20-\x7e]")
 _ITEMS = 256
 _DEPTH = 5
 
@@ -65,7 +64,7 @@ class BootDesk:
         name = self.files.by_mac.get(mac, "")
         serial = query.get("serial", "").strip()
         if not name:
-            self._note("", "stranger", address, mac=mac or _clean(mac_text, 40), serial=_clean(serial, 80))
+            self._note("", "stranger", address, mac=mac or clean_line(mac_text, 40), serial=clean_line(serial, 80))
             return self.files.read("boot/ipxe/unknown.ipxe")
         host, node = self.files.index["hosts"][name], self.journal.node(name)
         if not node.offered:
@@ -81,7 +80,7 @@ class BootDesk:
         filled = self._fill(name, f"boot/ipxe/hosts/{name}.ipxe", Token(name, value), address)
         # The journal is read by people and programs: it has what proves a token, not the token.
         self.journal.write(name, "token", sha256=_digest(value), made=self._clock())
-        self.journal.write(name, "booted", state="booted", address=address, serial=_clean(serial, 80))
+        self.journal.write(name, "booted", state="booted", address=address, serial=clean_line(serial, 80))
         # `provision` may have given the node up in between, and is told of no token that came after.
         return filled if self.journal.node(name).offered else self.files.read("boot/ipxe/local.ipxe")
 
@@ -117,10 +116,10 @@ class BootDesk:
                 raise Refusal(429, "reported too often")
             facts = report.get("facts")
             more: dict[str, Any] = {"facts": _clean_facts(facts)} if isinstance(facts, dict) else {}
-            message = _clean(str(report.get("message", "")), 500)
+            message = clean_line(str(report.get("message", "")), 500)
             if state == "failed":
                 more["reason"] = message or "the installer failed and gave no reason"
-            step = _clean(str(report.get("step", "")), 40)
+            step = clean_line(str(report.get("step", "")), 40)
             self.journal.write(
                 name, "report", state=state, step=step, message=message, attempt=node.attempt, address=address, **more
             )
@@ -197,21 +196,17 @@ def _explain_serial(planned: Mapping[str, Any], serial: str) -> str:
         return ""
     if told.lower() in NO_SERIAL:
         return f"it tells no serial number, and the plan has {known}"
-    return f"its serial number is {_clean(told, 80)}, not {known}"
+    return f"its serial number is {clean_line(told, 80)}, not {known}"
 
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
-def _clean(text: str, length: int) -> str:
-    return _SAFE.sub("?", text[:length])
-
-
 def _clean_facts(found: Any, depth: int = 0) -> Any:
     """Return facts with printable texts of bounded length, and no more of them than a server has parts."""
     if isinstance(found, dict) and depth < _DEPTH:
-        return {_clean(key, 80): _clean_facts(value, depth + 1) for key, value in list(found.items())[:_ITEMS]}
+        return {clean_line(key, 80): _clean_facts(value, depth + 1) for key, value in list(found.items())[:_ITEMS]}
     if isinstance(found, list) and depth < _DEPTH:
         return [_clean_facts(value, depth + 1) for value in found[:_ITEMS]]
-    return found if found is None or isinstance(found, bool | int | float) else _clean(str(found), 1000)
+    return found if found is None or isinstance(found, bool | int | float) else clean_line(str(found), 1000)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import sleep
 
 from cluster_model.transport.bmc.controller import Action, Bmc, BmcError, BootDevice, Power, wait_power
-from cluster_model.transport.bmc.planned import Door, cut_waves
+from cluster_model.transport.bmc.planned import Door, cut_waves, open_own
 from cluster_model.transport.fleet import visit
 
 PER_RACK = 4
@@ -50,7 +50,7 @@ def switch_machines(
         before: Power = "unknown"
         bmc: Bmc | None = None
         try:
-            bmc = door.open()
+            bmc = open_own(door)
             before = bmc.read_power()
             bmc.switch(action)
             if wait_power(bmc, wanted, settle_s):
@@ -78,7 +78,7 @@ def set_boot(
     def work(door: Door) -> Outcome:
         bmc: Bmc | None = None
         try:
-            bmc = door.open()
+            bmc = open_own(door)
             bmc.boot_once(device, uefi=door.target.uefi, persistent=persistent)
             power = bmc.read_power()
             return Outcome(door.target.name, door.target.address, power, power)

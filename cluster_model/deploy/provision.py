@@ -22,6 +22,7 @@ from typing import Protocol
 from cluster_model.deploy.journal import Journal, Node, State
 from cluster_model.deploy.survey import NO_MAC, Consent, Host, is_under_way
 from cluster_model.transport.bmc.controller import Bmc, BmcError, Cause, wait_power
+from cluster_model.transport.bmc.planned import open_own
 from cluster_model.transport.fleet import visit
 from cluster_model.transport.session import shorten
 
@@ -271,7 +272,7 @@ class Installation:
         end, told = time.monotonic() + self.deadlines.bmc_s, ""
         while True:
             try:
-                return host.door.open()
+                return open_own(host.door)
             except BmcError as error:
                 if str(error) != told:
                     told = str(error)

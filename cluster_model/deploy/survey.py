@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from cluster_model.transport.bmc.controller import BmcError, Power
-from cluster_model.transport.bmc.planned import Door
+from cluster_model.transport.bmc.planned import Door, open_own
 from cluster_model.transport.fleet import visit
 from cluster_model.transport.host import answers_ssh
 
@@ -120,7 +120,7 @@ class Survey:
         power: Power | Literal[""] = ""
         error: BmcError | None = None
         try:
-            bmc = host.door.open()
+            bmc = open_own(host.door)
             try:
                 power = bmc.read_power()
             finally:

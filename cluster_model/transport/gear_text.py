@@ -10,16 +10,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from cluster_model.texts import UNSHOWN
+
 LINE = 256
 """Longest text of one value, in characters: LLDP's strings have 255 bytes at most (IEEE 802.1AB-2016, 8.5)."""
 OUTPUT = 32 << 20
 """Longest output of one command, in characters."""
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_HIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
-_UNSAFE = re.compile(f"[{_HIDDEN}]")
+_HIDDEN = f"(?![\t\n])[{UNSHOWN}]"
+_UNSAFE = re.compile(_HIDDEN)
 _SPACES = re.compile(r"[\t\r\n]+")
 _OPEN = "{{gpuyard-"
-_HOSTILE = re.compile(rf"[{_HIDDEN}]|{re.escape(_OPEN)}|\\u00(?:0[0-8bBcCeEfF]|1[0-9a-fA-F]|7[fF]|[89][0-9a-fA-F]|7[bB])")
+_HOSTILE = re.compile(rf"{_HIDDEN}|{re.escape(_OPEN)}|\\u00(?:0[0-8bBcCeEfF]|1[0-9a-fA-F]|7[fF]|[89][0-9a-fA-F]|7[bB])")
 """What is taken out, also where JSON has it as an escape."""
 
 

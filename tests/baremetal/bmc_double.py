@@ -37,6 +37,12 @@ FAULTS = {
     "lossy": "carries out every order to switch power, and its answer is lost",
     "deaf": "the first order to switch power is lost on its way, the others are carried out",
     "hostile": "says serial number and model so that they harm whoever prints or keeps them",
+    "deep": "answers JSON that is nested a hundred thousand deep where a system is asked for",
+    "endless": "answers spaces without end where a system is asked for",
+    "drip": "answers a space in a while where a system is asked for, and never comes to an end",
+    "elsewhere": "leads whoever asks for a system to another BMC",
+    "misplaced": "no fault of its own: it is in another machine",
+    "hidden": "does not tell power, and restarts no machine that is off",
     "many": "no fault: its service has another machine's system too, and that one first",
 }
 HOSTILE = ("S1\r\nx,{{gpuyard-secret:ops-password}}", "\x1b]0;x\x07\x1b[31m[red]M\x9b\u202e")
@@ -60,10 +66,11 @@ class Machine:
     logins: int = 0
     boots: int = 0
     orders: int = 0
+    asked: int = 0
 
     @property
     def serial(self) -> str:
-        return HOSTILE[0] if self.fault == "hostile" else f"S{self.number:08}"
+        return {"hostile": HOSTILE[0], "misplaced": "S-other"}.get(self.fault, f"S{self.number:08}")
 
     @property
     def model(self) -> str:
@@ -118,6 +125,12 @@ class Redfish:
                 if machine.fault == "silent":
                     await asyncio.sleep(3600)
                 status, answer, more = self._answer(machine, method, path.rstrip("/"), headers, body)
+                if machine.fault in {"endless", "drip"} and path.startswith("/redfish/v1/Systems/"):
+                    writer.write(b"HTTP/1.1 200 X\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n")
+                    while True:
+                        writer.write(b" " * (1 << 20 if machine.fault == "endless" else 1))
+                        await writer.drain()
+                        await asyncio.sleep(0 if machine.fault == "endless" else 0.2)
                 if not status:  # the answer is lost, and nobody hears that the line is
                     await asyncio.sleep(3600)
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode() if answer is not None else b""
@@ -137,7 +150,8 @@ class Redfish:
         if path == "/redfish/v1":
             return 200, _root(machine), []
         if path == "/counts":  # for tests: logins that were tried, orders to switch that came, starts of the machine
-            return 200, {"logins": machine.logins, "boots": machine.boots, "orders": machine.orders}, []
+            return 200, {**{name: getattr(machine, name) for name in ("logins", "boots", "orders", "asked")}}, []
+        machine.asked += 1
         if (method, path) == ("POST", sessions):
             machine.logins += 1
             return self._log_in(machine, json.loads(body))
@@ -147,10 +161,18 @@ class Redfish:
             machine.sessions.discard(headers.get("x-auth-token", ""))
             return 204, None, []
         if method == "POST" and path.endswith("/Actions/ComputerSystem.Reset"):
-            return (204 if machine.order(json.loads(body)["ResetType"]) else 0), None, []
+            kind = json.loads(body)["ResetType"]
+            if machine.fault == "hidden" and not machine.is_on and kind != "On":
+                return 400, _refuse("Base.1.0.ActionNotSupported", "The machine is off."), []
+            return (204 if machine.order(kind) else 0), None, []
         if method == "PATCH" and path == "/redfish/v1/Systems/1":
             machine.boot = json.loads(body)["Boot"]["BootSourceOverrideTarget"]
             return 204, None, []
+        if machine.fault == "deep" and path == "/redfish/v1/Systems/1":
+            return 200, b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", []
+        if machine.fault == "elsewhere" and path == "/redfish/v1/Systems/1":
+            place = headers["host"].replace(socket.inet_ntoa(bytes([127]) + machine.number.to_bytes(3, "big")), "127.90.0.1")
+            return 307, None, [f"Location: https://{place}/redfish/v1/Systems/1"]
         if machine.fault == "no json" and path == "/redfish/v1/Systems/1":
             return 200, b"<html><body>Please wait while the BMC starts</body></html>", []
         if machine.fault == "wrong json" and path == "/redfish/v1/Systems/1":
@@ -197,7 +219,8 @@ def _system(machine: Machine) -> dict:
     return {
         "@odata.id": "/redfish/v1/Systems/1", "Id": "1", "Name": "System", "UUID": _root(machine)["UUID"],
         "SerialNumber": machine.serial, "Manufacturer": "Double", "Model": machine.model, "BiosVersion": "1.0",
-        "PowerState": "On" if machine.is_on else "Off", "Status": {"Health": "OK", "State": "Enabled"},
+        "PowerState": None if machine.fault == "hidden" else ("Off", "On")[machine.is_on],
+        "Status": {"Health": "OK", "State": "Enabled"},
         "MemorySummary": {"TotalSystemMemoryGiB": 2048}, "ProcessorSummary": {"Count": 2},
         "EthernetInterfaces": {"@odata.id": "/redfish/v1/Systems/1/EthernetInterfaces"},
         "Links": {"ManagedBy": [{"@odata.id": "/redfish/v1/Managers/1"}]},

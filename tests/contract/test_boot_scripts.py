@@ -128,11 +128,39 @@ def test_shell_scripts_parse(name, path):
 # The search for disks, which stands in every autoinstall file
 
 
+class Reports:
+    """A server that takes reports, and what was reported to it; programs are run with their URL led to it."""
+
+    def __init__(self):
+        self.found, self.said = [], ""
+
+    def run(self, command, path="/usr/bin:/bin"):
+        found = self.found
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                found.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        server = HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        words = [re.sub(r"http://[0-9.]+/", f"http://127.0.0.1:{server.server_port}/", word) for word in command]
+        done = subprocess.run(words, env={"PATH": path}, capture_output=True, text=True, check=False)
+        server.shutdown()
+        server.server_close()
+        self.said = done.stderr
+        return done.returncode
+
+
 class Machine:
-    """A machine double: programs that list the disks given and note what is wiped, and a server that takes the report."""
+    """A machine double: programs that list the disks given and note what is wiped."""
 
     def __init__(self, folder, disks):
-        self.folder, self.reports = folder, []
+        self.folder = folder
         (folder / "tree.json").write_text(json.dumps({"blockdevices": disks}))
         flat = [device for disk in disks for device in ({**disk, "children": []}, *disk.get("children", ()))]
         (folder / "flat.json").write_text(json.dumps({"blockdevices": flat}))
@@ -155,26 +183,10 @@ class Machine:
         (self.folder / "full").write_text("".join(f"{path}\n" for path in paths))
 
     def run(self, script):
-        machine = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                machine.reports.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        script = re.sub(r"http://[0-9.]+/", f"http://127.0.0.1:{server.server_port}/", script)
-        environment = {"PATH": f"{self.folder}:/usr/bin:/bin"}
-        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
-        server.shutdown()
-        server.server_close()
+        reports = Reports()
+        code = reports.run([sys.executable, "-c", script], f"{self.folder}:/usr/bin:/bin")
         wiped = (self.folder / "wiped").read_text().split()
-        return done.returncode, wiped, [report["message"] for report in self.reports], done.stderr
+        return code, wiped, [report["message"] for report in reports.found], reports.said
 
 
 def disk(name, model="ACME BOOT 1", serial="", size=960, wwn=None, **more):
@@ -246,6 +258,24 @@ def test_without_a_rule_the_machine_has_nothing_else(tmp_path):
 def test_media_that_cannot_be_written_are_no_disks(tmp_path):
     rest = [disk("sr0", type="rom"), disk("loop0", type="loop"), disk("sdz", ro=True), disk("sdq", size=0)]
     assert Machine(tmp_path, [*TWO[:1], *rest]).run(script_of("installers", "gpu-001"))[0] == 0
+
+
+def test_the_installer_reports_the_host_key_that_the_system_will_have(tmp_path):
+    """The commands run as they stand, by the shell and curl; /target is a folder, without a key at first."""
+    seed = yaml.safe_load(tree_of("installers")["boot/autoinstall/storage-001/user-data"])["autoinstall"]
+    *_, make_keys, report = seed["late-commands"]
+    assert make_keys == "curtin in-target --target=/target -- ssh-keygen -A"
+    assert seed["user-data"]["ssh_deletekeys"] is False  # else cloud-init makes others at the first start
+    report = re.sub(r"\{\{gpuyard-[^}]*\}\}", "0" * 64, report)
+    report = report.replace("/target/", f"{tmp_path}/target/").replace("--retry 10", "--retry 0")
+    reports = Reports()
+    assert reports.run(["sh", "-c", report]) != 0 and reports.found == []
+    keys = tmp_path / "target/etc/ssh"
+    keys.mkdir(parents=True)
+    subprocess.run(["ssh-keygen", "-A", "-f", str(tmp_path / "target")], check=True, capture_output=True)
+    assert reports.run(["sh", "-c", report]) == 0
+    key = " ".join((keys / "ssh_host_ed25519_key.pub").read_text().split()[:2])
+    assert reports.found == [{"state": "installed", "step": "done", "message": "", "facts": {"host_key": key}}]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,10 +15,12 @@ Action = Literal["on", "off", "soft", "cycle", "reset"]
 BootDevice = Literal["pxe", "http", "disk", "none"]
 Language = Literal["redfish", "ipmi"]
 Tls = Literal["pin", "verify", "off"]
-Cause = Literal["silent", "busy", "refused", "starting", "login", "certificate", "language", "refusal", "unsure"]
+Cause = Literal["silent", "busy", "refused", "starting", "login", "certificate", "language", "refusal", "unsure", "machine"]
 """Why a BMC failed: no answer; it cannot now, as without a free session; nobody at the port; a page where Redfish should be, as
 while it boots; wrong user or password; another certificate; it speaks something else; it understood and would not; it was given
-an order and did not answer, so that nobody knows whether it was carried out."""
+an order and did not answer, so that nobody knows whether it was carried out; it is in another machine than the planned one."""
+NO_SERIAL = frozenset({"", "0", "0123456789", "default string", "none", "not specified", "to be filled by o.e.m.", "n/a", "na"})
+"""What boards say that were never given a serial number, in lower case."""
 
 Result = TypeVar("Result")
 
@@ -125,6 +127,10 @@ class Bmc(Protocol):
         """Switch power. A machine that is off already and told to go off stays so without an error."""
         ...
 
+    def read_serials(self) -> frozenset[str]:
+        """Return the serial numbers that it has for its machine: of the product, and perhaps of chassis and board."""
+        ...
+
     def boot_once(self, device: BootDevice, *, uefi: bool, persistent: bool = False) -> None:
         """Boot from `device` at the next start, or at every one; `none` takes that back."""
         ...
@@ -183,7 +189,7 @@ def give_order(read_power: Callable[[], Power], send: Callable[[Action], None], 
     order: Action = "on" if power == "off" else action
     for _ in range(login.retries + 1):
         try:
-            retry(partial(send, order), login)
+            retry(partial(_send, send, order, may_be_off=power == "unknown"), login)
             return
         except BmcError as error:
             if error.cause != "unsure":
@@ -200,6 +206,19 @@ def give_order(read_power: Callable[[], Power], send: Callable[[Action], None], 
     done = "restarted" if order in {"cycle", "reset"} else "switched"
     lost = f"no answer to {order} in {login.answer_s:g} s, so whether the machine was {done} is not known"
     raise BmcError("unsure", f"{lost}: look at it before it is told again")
+
+
+def _send(send: Callable[[Action], None], order: Action, *, may_be_off: bool) -> None:
+    """Send an order; switch a machine on where its BMC hides power and refuses to restart it, as it does for one that is off."""
+    try:
+        send(order)
+    except BmcError as error:
+        if error.cause != "refusal" or not may_be_off or order not in {"cycle", "reset"}:
+            raise
+        try:
+            send("on")
+        except BmcError as another:
+            raise error if another.cause == "refusal" else another from None
 
 
 def wait_power(bmc: Bmc, wanted: Power, deadline_s: float, poll_s: float = 1.0) -> bool:

@@ -22,6 +22,7 @@ from cluster_model.transport.bmc.controller import (
     retry,
 )
 from cluster_model.transport.bmc.probe import answers_ipmi
+from cluster_model.transport.gear_text import clean_line
 
 PORT = 623
 _LOGIN = re.compile(r"RAKP 2 HMAC is invalid|unauthorized name|password|insufficient privilege|Activate Session error", re.I)
@@ -53,6 +54,11 @@ class IpmiBmc:
 
     def _order(self, order: Action) -> None:
         self._run(("chassis", "power", order), once=True)
+
+    def read_serials(self) -> frozenset[str]:
+        """Return the serial numbers of the first FRU: product, chassis and board."""
+        fru = _fields(self._try("fru", "print", "0"))
+        return frozenset(clean_line(fru[name]) for name in ("Product Serial", "Chassis Serial", "Board Serial") if name in fru)
 
     def boot_once(self, device: BootDevice, *, uefi: bool, persistent: bool = False) -> None:
         """Boot from `device` at the next start. IPMI's boot flags have no HTTP (IPMI 2.0, table 28-14): it is refused."""

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.bmc import Bmc as BmcSettings
 from cluster_model.plan.model import Plan, Server
-from cluster_model.transport.bmc.controller import Bmc, BmcLogin, BmcTarget, Language
+from cluster_model.transport.bmc.controller import NO_SERIAL, Bmc, BmcError, BmcLogin, BmcTarget, Language
 from cluster_model.transport.bmc.opening import open_bmc
 from cluster_model.transport.secrets import MissingSecretError, Secrets
 
@@ -26,6 +26,27 @@ class Door:
     def open(self) -> Bmc:
         """Return the BMC, logged in to; BmcError where that fails."""
         return open_bmc(self.target, self.login, self.languages)
+
+
+def open_own(door: Door) -> Bmc:
+    """Return a BMC that may be given orders: nothing tells that another machine than the planned one is behind it.
+
+    Two lines of the list of servers that were exchanged would else restart a machine that is at work. Who tells no serial number,
+    or is given none by the list, is taken at its address.
+
+    Raises:
+        BmcError: as Door.open has it; `machine` where another machine is behind it.
+    """
+    bmc, target = door.open(), door.target
+    try:
+        told = {serial for serial in bmc.read_serials() if serial.lower() not in NO_SERIAL} if target.serial else set()
+        if told and target.serial not in told:
+            words = f"its machine has the serial number {', '.join(sorted(told))}, and the list of servers gives {target.name}"
+            raise BmcError("machine", f"{words} {target.serial}; gpuyard bmc inventory tells which machine is where")
+    except BmcError:
+        bmc.close()
+        raise
+    return bmc
 
 
 def choose_servers(plan: Plan, limits: Sequence[str]) -> tuple[list[Server], list[str]]:

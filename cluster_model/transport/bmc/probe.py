@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import socket
 import ssl
-import urllib.request
 from dataclasses import dataclass
+from http import HTTPStatus
 from ipaddress import IPv4Network
 from typing import Any
 
+from cluster_model.transport.bmc.deadline import cut_after
 from cluster_model.transport.gear_text import clean_line
 
 _ASK_IPMI = bytes.fromhex("0600ff07000000000000000000092018c88100388e04b5")
@@ -37,11 +39,12 @@ class Answerer:
 def probe(name: str, address: str, timeout_s: float = 3.0, *, redfish_port: int = 443, ipmi_port: int = 623) -> Answerer:
     """Return what answers at an address; asks nothing that needs a login."""
     root = _ask_redfish(address, redfish_port, timeout_s)
+    makers = root.get("Oem")
     return Answerer(
         name,
         address,
         clean_line(str(root.get("RedfishVersion") or ("unknown version" if root else "")), 64),
-        clean_line(str(root.get("Vendor") or next(iter(root.get("Oem") or {}), "")), 64),
+        clean_line(str(root.get("Vendor") or (next(iter(makers), "") if isinstance(makers, dict) else "")), 64),
         clean_line(str(root.get("UUID") or ""), 64),
         answers_ipmi(address, ipmi_port, timeout_s),
     )
@@ -57,13 +60,19 @@ def _ask_redfish(address: str, port: int, timeout_s: float) -> dict[str, Any]:
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
-    with contextlib.suppress(OSError, ValueError):
-        with opener.open(f"https://{address}:{port}/redfish/v1/", timeout=timeout_s) as answer:
-            found = json.loads(answer.read(1_000_000))
-        if isinstance(found, dict) and ("RedfishVersion" in found or "@odata.id" in found):
-            return found
-    return {}
+    line = http.client.HTTPSConnection(address, port, timeout=timeout_s, context=context)
+    try:
+        line.connect()
+        held = line.sock  # http.client forgets it once the head of the last answer is there
+        with cut_after(2 * timeout_s, lambda: held):
+            line.request("GET", "/redfish/v1/", headers={"Accept": "application/json"})
+            answer = line.getresponse()
+            found = json.loads(answer.read(1_000_000)) if answer.status == HTTPStatus.OK else None
+    except (OSError, ValueError, http.client.HTTPException, RecursionError):
+        return {}
+    finally:
+        line.close()
+    return found if isinstance(found, dict) and ("RedfishVersion" in found or "@odata.id" in found) else {}
 
 
 def answers_ipmi(address: str, port: int, timeout_s: float) -> bool:

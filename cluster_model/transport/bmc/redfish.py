@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
-import os
 import re
-import ssl
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cluster_model.intent.source.hardware_addresses import parse_mac
+from cluster_model.transport.bmc.certificates import fetch_certificate, known_bmcs, read_certificate, remember_certificate
 from cluster_model.transport.bmc.controller import (
     Action,
     Bmc,
@@ -29,6 +26,7 @@ from cluster_model.transport.bmc.controller import (
     give_order,
     retry,
 )
+from cluster_model.transport.gear_text import clean_line
 from cluster_model.transport.session import shorten
 
 if TYPE_CHECKING:
@@ -89,6 +87,10 @@ class RedfishBmc:
             if _may_be_done(error):
                 raise BmcError("unsure", str(error)) from None
             raise
+
+    def read_serials(self) -> frozenset[str]:
+        """Return the serial number of the system that was found."""
+        return frozenset({clean_line(_text(self._system.json.get("SerialNumber")))})
 
     def boot_once(self, device: BootDevice, *, uefi: bool, persistent: bool = False) -> None:
         """Boot from `device` at the next start, by UEFI or BIOS."""
@@ -177,8 +179,13 @@ def open_redfish(target: BmcTarget, login: BmcLogin) -> Bmc:
     return RedfishBmc(target, login)
 
 
+def _port(target: BmcTarget, login: BmcLogin) -> int:
+    return target.port or PORT[login.scheme]
+
+
 def _place(target: BmcTarget, login: BmcLogin) -> str:
-    return f"{target.address}:{target.port or PORT[login.scheme]}"
+    address = f"[{target.address}]" if ":" in target.address else target.address
+    return f"{address}:{_port(target, login)}"
 
 
 def _log_in(target: BmcTarget, login: BmcLogin) -> tuple[Sushy, str]:
@@ -188,9 +195,9 @@ def _log_in(target: BmcTarget, login: BmcLogin) -> tuple[Sushy, str]:
     with _explained(login):
         from sushy import connector, main
 
-        port = target.port or PORT[login.scheme]
-        host = f"[{target.address}]" if ":" in target.address else target.address
-        base = f"{login.scheme}://{host}:{port}"
+        from cluster_model.transport.bmc.line import confine, take_any
+
+        base = f"{login.scheme}://{_place(target, login)}"
         verify = login.scheme == "https" and login.tls == "verify"
         # One try: with none sushy makes it three of its own, two seconds apart.
         line = connector.Connector(
@@ -204,9 +211,10 @@ def _log_in(target: BmcTarget, login: BmcLogin) -> tuple[Sushy, str]:
         known, pin = "", ""
         if login.scheme == "https" and login.tls == "pin":
             known = read_certificate(_place(target, login))
-            pin = known or fetch_certificate(target.address, port, login.answer_s)
-        if login.scheme == "https" and login.tls != "verify":
-            line._session.mount("https://", _make_adapter(pin or None))
+            pin = known or fetch_certificate(target.address, _port(target, login), login.answer_s)
+        without_port = [base.rpartition(":")[0] + "/"] if _port(target, login) == PORT[login.scheme] else []
+        tls = {} if verify or login.scheme == "http" else take_any(pin or None)
+        confine(line._session, [f"{base}/", *without_port], login.answer_s, tls=tls)
         way = _make_auth(login)
         service = main.Sushy(base, auth=way, connector=line, server_side_retries=0, read_timeout=login.answer_s)
         return service, "" if known else pin
@@ -232,52 +240,6 @@ def _make_auth(login: BmcLogin) -> Any:
                 self._fallback_to_basic_authentication()
 
     return SessionElseBasic(login.user, login.password)
-
-
-def _make_adapter(fingerprint: str | None) -> Any:
-    """Return connections that take the certificate with a fingerprint, or any.
-
-    They ask no authorities, and so do not load them: that would be two thirds of what a visit costs.
-    """
-    from requests.adapters import HTTPAdapter
-    from urllib3.util.ssl_ import create_urllib3_context
-
-    class Adapter(HTTPAdapter):
-        def init_poolmanager(self, *args: Any, **more: Any) -> None:
-            context = create_urllib3_context(cert_reqs=ssl.CERT_NONE)
-            super().init_poolmanager(*args, assert_fingerprint=fingerprint, ssl_context=context, **more)
-
-    return Adapter()
-
-
-def known_bmcs() -> Path:
-    """Return the file of the certificates of BMCs that were visited, as known_hosts is for SSH: GPUYARD_KNOWN_BMCS."""
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
-    return Path(os.environ.get("GPUYARD_KNOWN_BMCS") or f"{state}/gpuyard/known_bmcs")
-
-
-def read_certificate(place: str) -> str:
-    """Return the SHA-256 fingerprint of the certificate that the BMC at `ADDRESS:PORT` had at the first visit; empty if none."""
-    try:
-        lines = known_bmcs().read_text("utf-8").splitlines()
-    except FileNotFoundError:
-        return ""
-    return next((line.split()[1] for line in reversed(lines) if line.startswith(f"{place} ")), "")
-
-
-def fetch_certificate(address: str, port: int, timeout_s: float) -> str:
-    """Return the SHA-256 fingerprint of the certificate that is shown now."""
-    text = ssl.get_server_certificate((address, port), timeout=timeout_s)
-    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(text)).hexdigest()
-
-
-def remember_certificate(place: str, fingerprint: str) -> None:
-    """Write down the certificate of the BMC at `ADDRESS:PORT`, which is trusted from now on."""
-    file = known_bmcs()
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # One short line appended is whole or absent, also with many visits at once.
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8") as out:
-        out.write(f"{place} {fingerprint}\n")
 
 
 def _find_system(service: Sushy, target: BmcTarget) -> System:
@@ -320,7 +282,8 @@ def _explained(login: BmcLogin) -> Iterator[None]:
         raise BmcError("language", f"what answers is no Redfish: {_short(error)}") from None
     except exceptions.SushyError as error:
         raise BmcError("refusal", _short(error)) from None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:  # a JSONDecodeError is an OSError too
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        # A JSONDecodeError of requests, which is a ValueError, is an OSError too.
         raise BmcError("language", f"what answers is no Redfish: {shorten(error)[:120]}") from None
     except OSError as error:
         raise _explain_connection(str(error), login) from None

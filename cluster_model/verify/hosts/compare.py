@@ -12,10 +12,10 @@ from typing import Any, Literal
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic, Severity
 from cluster_model.plan.model import Plan, Server, ServerPort
+from cluster_model.transport.bmc.controller import NO_SERIAL
 from cluster_model.transport.gear_text import clean_data, clean_line
 from cluster_model.transport.sweep import Reply
 from cluster_model.verify.cabling.places import HOST_KEY
-from cluster_model.verify.hosts.machines import NO_SERIAL
 
 FORMAT = "gpuyard-host-facts-1"
 Verdict = Literal["as planned", "differs", "not reached"]

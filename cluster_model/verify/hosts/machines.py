@@ -8,13 +8,10 @@ from time import monotonic
 
 from cluster_model.diagnostic import Diagnostic, Severity
 from cluster_model.plan.model import Plan, Server
-from cluster_model.transport.bmc.controller import BmcError, Machine
+from cluster_model.transport.bmc.controller import NO_SERIAL, BmcError, Machine
 from cluster_model.transport.bmc.planned import Door
 from cluster_model.transport.fleet import visit
 from cluster_model.transport.gear_text import is_formula
-
-NO_SERIAL = frozenset({"", "0", "0123456789", "default string", "none", "not specified", "to be filled by o.e.m.", "n/a", "na"})
-"""What boards say that were never given a serial number, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +123,7 @@ def _unreached(server: Server, visit: Visit) -> Diagnostic:
         "language": "set bmc.protocol, bmc.ipmi_cipher or bmc.tls for its group to what it speaks",
         "refusal": "read the BMC's log",
         "unsure": "look at the machine before it is told again",
+        "machine": "exchange the two machines, or correct the list of servers",
     }
     cause = visit.error.cause if visit.error else "silent"
     summary = f"the BMC of {server.name} at {visit.address} was not read: {visit.error}"

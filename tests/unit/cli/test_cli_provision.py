@@ -34,6 +34,9 @@ class DoubleBmc:
     def read_power(self):
         return self.power
 
+    def read_serials(self):
+        return frozenset()
+
     def close(self):
         pass
 

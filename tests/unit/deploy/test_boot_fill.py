@@ -52,6 +52,10 @@ def test_yaml_takes_any_line_of_text_in_quotes(path, quote):
         ("a.json", f'"{REFERENCE}"', "a\nb"),
         ("a.json", f'"{REFERENCE}"', "\udcff"),
         ("a/startup.yaml", f'"{REFERENCE}"', "a\x00b"),
+        ("a/startup.yaml", f'"{REFERENCE}"', "a\x85b"),  # a line's end to YAML
+        ("a/startup.yaml", f"'{REFERENCE}'", "a\u2028b"),
+        ("a/user-data", f'"{REFERENCE}"', "a\x80b"),  # of no YAML document at all
+        ("a/user-data", f'"{REFERENCE}"', "a\ufffeb"),
     ],
 )
 def test_what_cannot_stand_there_is_refused_by_name(path, text, value):

@@ -25,6 +25,7 @@ class DoubleMachine:
         self.journal, self.name, self.script, self.error = journal, name, script or install, error
         self.target = BmcTarget(name, "192.0.2.1", "A01", f"S-{name}")
         self.power, self.told, self.opened = "off", [], 0
+        self.serials = frozenset({f"S-{name}"})
 
     def open(self):
         self.opened += 1
@@ -34,6 +35,9 @@ class DoubleMachine:
 
     def read_power(self):
         return self.power
+
+    def read_serials(self):
+        return self.serials
 
     def boot_once(self, device, *, uefi, persistent=False):
         self.told.append(device)
@@ -369,6 +373,25 @@ def test_a_bmc_that_is_still_starting_is_waited_for(journal):
 
     nodes = make(journal, DoubleStartingMachine(journal, "a"), attempts=1).run()
     assert (nodes["a"].state, nodes["a"].attempt) == ("reachable", 1)
+
+
+@pytest.mark.parametrize("told", [{"S-b"}, {"Default string", "S-b", "CHASSIS"}])
+def test_a_machine_that_is_not_the_planned_one_is_given_no_order(journal, told):
+    machine = DoubleMachine(journal, "a")
+    machine.serials = frozenset(told)
+    reset = Consent(frozenset({"a"}), True, SILENT.answers)
+    (found,) = Survey(make(journal, machine).hosts, journal, reset).run()
+    assert (found.act, found.cause) == ("unread", "machine")
+    node = make(journal, machine, consent=reset).run()["a"]
+    assert node.state == "failed" and "S-b, and the list of servers gives a S-a; gpuyard bmc inventory tells" in node.reason
+    assert (machine.told, machine.opened) == ([], 2) and not node.begun
+
+
+@pytest.mark.parametrize("told", [set(), {""}, {"To Be Filled By O.E.M."}, {"CHASSIS", "S-a"}])
+def test_a_machine_that_does_not_say_otherwise_is_the_planned_one(journal, told):
+    machine = DoubleMachine(journal, "a")
+    machine.serials = frozenset(told)
+    assert make(journal, machine).run()["a"].state == "reachable"
 
 
 def test_a_wrong_password_is_tried_once(journal):

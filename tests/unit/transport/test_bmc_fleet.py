@@ -46,7 +46,8 @@ FAULTS = {  # by number: what it does, the cause that it is told by, and words o
 MANY = 33
 """Its service has the systems of two machines."""
 COUNT, FIRST_IPMI = 60, 40
-ORDERS = {"lossy": (70, 71, 72, 73), "deaf": (74, 75), "hostile": (76, 77)}
+ORDERS = {"lossy": (70, 71, 72, 73), "deaf": (74, 75), "hostile": (76, 77), "misplaced": (78, 79), "hidden": (80, 82)}
+UNENDING = {84: ("deep", "language"), 86: ("endless", "language"), 88: ("drip", "silent"), 90: ("elsewhere", "language")}
 """Beyond the others: what they do with orders to switch power, or say; the odd ones are asked by IPMI."""
 
 
@@ -65,6 +66,7 @@ def ports():
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_BOOT") else pytest.skip)(f"{', '.join(missing)} missing")
     kinds = {address(n): fault for n, (fault, _, _) in FAULTS.items()} | {address(MANY): "many"}
     kinds |= {address(n): fault for fault, numbers in ORDERS.items() for n in numbers}
+    kinds |= {address(n): fault for n, (fault, _) in UNENDING.items()}
     with run_doubles(USER, PASSWORD, kinds) as (_, https, ipmi):
         yield https, ipmi
 
@@ -166,6 +168,39 @@ def test_what_a_bmc_says_is_made_safe_as_it_comes_in(number, ports):
         assert machine.serial == "S1 x,{?gpuyard-secret:ops-password}}"
 
 
+@pytest.mark.parametrize("number", UNENDING)
+def test_an_answer_ends_in_time_and_in_size_and_leads_nowhere_else(number, ports):
+    fault, cause = UNENDING[number]
+    told = visit_bmcs([door(ports, number, replace(HURRIED, answer_s=2 if fault == "drip" else 30))], 1)[f"n{number}"]
+    assert told.error is not None and told.error.cause == cause
+    if fault == "elsewhere":
+        assert "it leads to https://127.90.0.1" in str(told.error)
+        assert count(ports, number, "asked", "127.90.0.1") == 0
+
+
+@pytest.mark.parametrize("number", [78, 79])
+def test_another_machine_than_the_planned_one_is_given_no_order(number, ports):
+    for outcome in (
+        *switch_machines([door(ports, number)], "on", parallel=1),
+        *set_boot([door(ports, number)], "pxe", parallel=1),
+    ):
+        assert outcome.error is not None and outcome.error.cause == "machine"
+        assert f"S-other, and the list of servers gives n{number} {serial(number)}" in str(outcome.error)
+    assert count(ports, number, "orders") == 0
+    assert visit_bmcs([door(ports, number)], 1)[f"n{number}"].machine.serial == "S-other"
+
+
+@pytest.mark.parametrize("number", [80, 82])
+def test_a_machine_that_is_off_is_switched_on_where_its_bmc_hides_power_and_refuses_to_restart_it(number, ports):
+    bmc = door(ports, number).open()
+    assert bmc.read_power() == "unknown"
+    bmc.switch("reset")
+    assert (count(ports, number, "boots"), count(ports, number, "orders")) == (1, 1)
+    bmc.switch("reset" if number == 80 else "cycle")
+    assert (count(ports, number, "boots"), count(ports, number, "orders")) == (2, 2)
+    bmc.close()
+
+
 @pytest.mark.parametrize("number", [2, 42])
 def test_no_session_is_left_behind(ports, number):
     """A BMC double has six sessions: a seventh visit needs that the others logged out."""
@@ -173,10 +208,10 @@ def test_no_session_is_left_behind(ports, number):
         assert visit_bmcs([door(ports, number)], 1)[f"n{number}"].error is None
 
 
-def count(ports, number, what):
+def count(ports, number, what, place=""):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with urllib.request.urlopen(f"https://{address(number)}:{ports[0]}/counts", timeout=30, context=context) as answer:
+    with urllib.request.urlopen(f"https://{place or address(number)}:{ports[0]}/counts", timeout=30, context=context) as answer:
         return json.load(answer)[what]
 
 
@@ -204,6 +239,13 @@ def test_a_machine_is_found_among_others_by_serial_number_or_mac(ports):
 def test_redfish_is_tried_before_ipmi(ports):
     target = BmcTarget("n1", address(1), port=ports[0])
     assert open_bmc(target, LOGIN).language == "redfish"
+
+
+def test_one_that_is_starting_will_answer_later_whatever_else_it_does_not_speak(ports):
+    target = BmcTarget("n8", address(8), port=ports[0])  # nobody speaks IPMI at this port, as where a BMC has Redfish alone
+    with pytest.raises(BmcError) as failure:
+        open_bmc(target, replace(LOGIN, answer_s=2, retries=0))
+    assert failure.value.cause == "starting"
 
 
 def test_a_certificate_that_changed_is_refused(ports, known):
