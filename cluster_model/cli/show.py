@@ -11,6 +11,7 @@ import click
 
 from cluster_model.cli.common import USAGE, accept_inspection, cluster_argument, finding_options, inspect_cluster
 from cluster_model.cli.findings import Format
+from cluster_model.texts import show_text
 
 if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
@@ -37,7 +38,7 @@ def command(cluster: Path, words: tuple[str, ...], form: Format, strict: bool) -
     if not found:
         near = suggest(plan, name)
         hint = f"did you mean {', '.join(near)}?" if near else "give a device, a rack, DEVICE:PORT, an IP address or a tenant"
-        click.echo(f"error: nothing in {plan.name} is called {name}; {hint}", err=True)
+        click.echo(f"error: nothing in {plan.name} is called {show_text(name)}; {hint}", err=True)
         raise click.exceptions.Exit(USAGE)
     if form == "json":
         import orjson

@@ -24,8 +24,12 @@ from cluster_model.deploy.survey import NO_MAC, Consent, Host, is_under_way
 from cluster_model.transport.bmc.controller import Bmc, BmcError, Cause, wait_power
 from cluster_model.transport.bmc.planned import open_own
 from cluster_model.transport.fleet import visit
+from cluster_model.transport.gear_text import clean_line
+from cluster_model.transport.program import run_program
 from cluster_model.transport.session import shorten
 
+ANSWER_BYTES = 64 << 10
+"""Longest answer to a login that is read."""
 POLL_S = 1.0
 """Seconds between two looks at the journal."""
 WAITED_FOR: frozenset[Cause] = frozenset({"silent", "busy", "refused", "starting"})
@@ -84,23 +88,15 @@ class SshProber:
         command = ["ssh", "-T", *(f"-o{name}={value}" for name, value in options.items()), "-l", self.user]
         command += ["-i", str(self.key), "-oIdentitiesOnly=yes"] if self.key else []
         try:
-            done = subprocess.run(
-                [*command, "--", host.address, "hostname"],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                stdin=subprocess.DEVNULL,
-                timeout=self.timeout_s * 3,
-                check=False,
-            )
+            done = run_program([*command, "--", host.address, "hostname"], self.timeout_s * 3, most=ANSWER_BYTES)
         except subprocess.TimeoutExpired:
             return f"no answer to a login in {self.timeout_s * 3:g} s"
         except OSError as error:
             return f"ssh cannot be run: {error.strerror}"
-        if done.returncode:
-            return f"no login: {shorten(done.stderr)}"
-        said = done.stdout.strip()
-        return "" if said in {host.name, host.fqdn} else f"{said} answers at {host.address}, not {host.name}"
+        if done.code:
+            return f"no login: {shorten(done.errors)}"
+        said = done.output.strip()
+        return "" if said in {host.name, host.fqdn} else f"{clean_line(said, 80)} answers at {host.address}, not {host.name}"
 
 
 _KNOWN = threading.Lock()

@@ -7,6 +7,7 @@ import socket
 import subprocess
 from collections.abc import Sequence
 
+from cluster_model.transport.program import run_program
 from cluster_model.transport.session import Answer, Login, Target, UnreachableError, shorten
 
 _FAILED = 255
@@ -31,28 +32,21 @@ class HostSession:
         script = ["export LC_ALL=C"]
         script += [f"echo gpuyard-begin; ( {command}\n) 2>&1 </dev/null; echo gpuyard-end-$?" for command in commands]
         try:
-            done = subprocess.run(
-                self._command(),
-                input="\n".join(script) + "\n",
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=self._login.connect_s + self._login.answer_s * len(commands),
-                check=False,
-            )
+            limit_s = self._login.connect_s + self._login.answer_s * len(commands)
+            done = run_program(self._command(), limit_s, told="\n".join(script) + "\n")
         except subprocess.TimeoutExpired as expired:
             raise UnreachableError(f"no answer in {expired.timeout:g} s") from None
         except OSError as error:
             raise UnreachableError(f"ssh cannot be run: {error.strerror}") from None
         answers = [
             Answer(text, code == "0")
-            for text, code in re.findall(r"gpuyard-begin\n(.*?)gpuyard-end-(\d+)\n", done.stdout, re.DOTALL)
+            for text, code in re.findall(r"gpuyard-begin\n(.*?)gpuyard-end-(\d+)\n", done.output, re.DOTALL)
         ]
         if len(answers) != len(commands):
-            if found := next((reason for words, reason in _KEYS.items() if words in done.stderr), ""):
+            if found := next((reason for words, reason in _KEYS.items() if words in done.errors), ""):
                 raise UnreachableError(found)
-            said = "\n".join(line for line in done.stderr.splitlines() if not _NOISE.match(line))
-            silent = "connection refused or closed" if done.returncode == _FAILED else "its shell does not answer"
+            said = "\n".join(line for line in done.errors.splitlines() if not _NOISE.match(line))
+            silent = "connection refused or closed" if done.code == _FAILED else "its shell does not answer"
             raise UnreachableError(shorten(said) if said.strip() else silent)
         return answers
 

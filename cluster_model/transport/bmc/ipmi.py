@@ -23,8 +23,11 @@ from cluster_model.transport.bmc.controller import (
 )
 from cluster_model.transport.bmc.probe import answers_ipmi
 from cluster_model.transport.gear_text import clean_line
+from cluster_model.transport.program import run_program
 
 PORT = 623
+ANSWER_BYTES = 1 << 20
+"""Longest output of ipmitool that is read; the longest FRU is 64 KiB."""
 _LOGIN = re.compile(r"RAKP 2 HMAC is invalid|unauthorized name|password|insufficient privilege|Activate Session error", re.I)
 _FULL = re.compile(r"insufficient resources", re.I)
 _CIPHER = re.compile(r"no matching cipher|cipher suite|Invalid (authentication|integrity|confidentiality) algorithm", re.I)
@@ -106,23 +109,14 @@ class IpmiBmc:
         limit_s = login.answer_s * 2 + 5
         environment = {**os.environ, "IPMI_PASSWORD": login.password, "LC_ALL": "C"}
         try:
-            done = subprocess.run(
-                [*command, *words],
-                env=environment,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                stdin=subprocess.DEVNULL,
-                timeout=limit_s,
-                check=False,
-            )
+            done = run_program([*command, *words], limit_s, environment=environment, most=ANSWER_BYTES)
         except subprocess.TimeoutExpired:
             raise BmcError("unsure" if once else "silent", f"no answer in {limit_s:g} s") from None
         except FileNotFoundError:
             raise BmcError("language", "ipmitool is missing (package ipmitool)") from None
-        if done.returncode == 0:
-            return done.stdout
-        said = done.stderr + done.stdout
+        if done.code == 0:
+            return done.output
+        said = done.errors + done.output
         error = _explain(said)
         if error.cause == "silent" and not _NO_SESSION.search(said):  # it was logged in to, and its answer was lost
             raise BmcError("unsure", str(error)) if once else error

@@ -26,7 +26,9 @@ def open_bmc(target: BmcTarget, login: BmcLogin, languages: Sequence[Language] =
                 break
     if len(errors) == 1:
         raise errors[0][1]
-    # The last cause decides what to do next: nobody at all, or one who refuses. But one that is starting will answer later, and may
-    # have no other language.
+    # The last cause decides what to do next: nobody at all, or one who refuses. But one that is starting will answer later,
+    # and may have no other language.
     causes = [error.cause for _, error in errors]
-    raise BmcError("starting" if "starting" in causes else causes[-1], "; ".join(f"{language}: {error}" for language, error in errors))
+    raise BmcError(
+        "starting" if "starting" in causes else causes[-1], "; ".join(f"{language}: {error}" for language, error in errors)
+    )
