@@ -1,67 +1,76 @@
-"""What the examples render to, byte for byte: some of the lab's files in full, and the digest of every file of each example.
+"""What is rendered, byte for byte: all switch files of a small cluster per dialect, and the digest of every file of the examples.
 
-GPUYARD_UPDATE_GOLDEN=1 writes the goldens anew; the diff of the lab's files then shows what a network engineer will see change.
+`make goldens` writes the goldens anew; the diff of switches/ then shows which configuration lines change.
 """
 
 import hashlib
 import os
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
 
 from cluster_model.cli.common import inspect_cluster
+from cluster_model.paths import TEMPLATES
 from cluster_model.render.tree import render_tree
 
-HERE = Path(__file__).parent / "rendered"
-EXAMPLES = ("driving", "lab", "superpod-h100", "superpod-roce")
-DEVICES = (
-    "compute-leaf-u01-01",
-    "compute-spine-01",
-    "storage-leaf-u01-01",
-    "storage-spine-01",
-    "oob-leaf-a01",
-    "oob-spine-01",
-)
+HERE = Path(__file__).parent
+DIGESTS = HERE / "rendered"
+SWITCHES = HERE / "switches"
+DIALECTS = sorted(path.parent.name for path in SWITCHES.glob("*/cluster.yml"))
+EXAMPLES = sorted(path.stem for path in DIGESTS.iterdir())
+UPDATE = os.environ.get("GPUYARD_UPDATE_GOLDEN") == "1"
 CARRY_THE_DIGEST = ("plan.json", "manifest.json", "inventory/inventory.json", "cabling/cables.xlsx", "index.html")
 """Files that change with every byte of the intent or with the version; other tests read them."""
 
 
-@pytest.fixture(scope="module")
-def trees():
-    found = {}
-    for name in EXAMPLES:
-        opened = inspect_cluster(Path("inventory") / name)
-        found[name] = render_tree(opened.plan, opened.catalogue, None)
-    return found
+def render(folder, only=None):
+    opened = inspect_cluster(folder)
+    assert opened.plan, opened.findings
+    return opened.plan, render_tree(opened.plan, opened.catalogue, only)
 
 
-def compare(golden, text):
-    if os.environ.get("GPUYARD_UPDATE_GOLDEN") == "1":
-        golden.parent.mkdir(parents=True, exist_ok=True)
-        golden.write_text(text)
-    assert golden.read_text() == text
+def compare(found, golden):
+    """Return the differences of two trees of texts as `diff -u` prints them, a file that only one of them has in full."""
+    lines = []
+    for path in sorted({*found, *golden}):
+        old, new = (tree.get(path, "").splitlines(keepends=True) for tree in (golden, found))
+        lines += unified_diff(old, new, f"golden/{path}", f"rendered/{path}")
+        if (path in found) != (path in golden):
+            lines.append(f"{path} is {'rendered and no golden' if path in found else 'a golden and not rendered'}\n")
+    return "".join(lines)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_digests(name, trees):
-    lines = [
+def test_digests(name):
+    _, tree = render(Path("inventory") / name)
+    text = "".join(
         f"{hashlib.sha256(data).hexdigest()[:16]}  {path}\n"
-        for path, data in sorted(trees[name].items())
+        for path, data in sorted(tree.items())
         if path not in CARRY_THE_DIGEST
-    ]
-    compare(HERE / f"{name}.sha256", "".join(lines))
+    )
+    golden = DIGESTS / f"{name}.sha256"
+    if UPDATE:
+        golden.write_text(text)
+    assert not (told := compare({name: text}, {name: golden.read_text()})), told
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_files_of_the_lab(device, trees):
-    files = {path: data for path, data in trees["lab"].items() if path.startswith(f"switches/{device}/")}
-    assert files
-    for path, data in files.items():
-        if path != "switches/compute-spine-01/config_db.json":  # 110 kB more of the same tables
-            compare(HERE / "lab" / Path(path).relative_to("switches"), data.decode())
+@pytest.mark.parametrize("nos", DIALECTS)
+def test_switch_files(nos):
+    plan, tree = render(SWITCHES / nos, {"switches"})
+    assert nos in {switch.nos for switch in plan.switches}
+    found = {path.removeprefix("switches/"): data.decode() for path, data in tree.items() if path.startswith("switches/")}
+    folder = SWITCHES / nos
+    kept = {str(path.relative_to(folder)): path for path in folder.glob("*/**/*") if path.is_file()}
+    if UPDATE:
+        for path in kept.keys() - found.keys():
+            kept.pop(path).unlink()
+        for path, text in found.items():
+            kept[path] = folder / path
+            kept[path].parent.mkdir(parents=True, exist_ok=True)
+            kept[path].write_text(text)
+    assert not (told := compare(found, {path: file.read_text() for path, file in kept.items()})), told
 
 
-def test_no_golden_is_left_over(trees):
-    known = {HERE / "lab" / Path(path).relative_to("switches") for path in trees["lab"] if path.startswith("switches/")}
-    known |= {HERE / f"{name}.sha256" for name in EXAMPLES}
-    assert {path for path in HERE.rglob("*") if path.is_file()} <= known
+def test_every_dialect_has_its_cluster():
+    assert {path.parent.name for path in TEMPLATES.glob("switch/*/main.j2")} == set(DIALECTS)
