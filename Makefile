@@ -6,7 +6,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 # The lock was made for Python 3.11; other versions resolve from the ranges in pyproject.toml.
 LOCK := $(shell $(PYTHON) -c 'import sys; print("-c requirements.lock" if sys.version_info[:2] == (3, 11) else "")')
 PYTEST := $(BIN)/python -m pytest -q
-JOBS ?= $(shell nproc)
+# Half as many again as cores: a third of their time the tests wait for daemons, machines and timers.
+JOBS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
 
 .PHONY: help demo test test-slow lint hooks bench docs goldens changelog lock schemas coverage docs-site clean system-packages
 

@@ -23,6 +23,10 @@ def pytest_addoption(parser):
     parser.addoption("--sonic-yang", default=os.environ.get("GPUYARD_SONIC_YANG", ""), help="folder of SONiC's YANG models")
 
 
+LONGEST = ("tests/system/test_t", "tests/molecule/", "tests/system/", "tests/docs/", "tests/ibsim/")
+"""Tests that start first, longest first: were one of minutes the last, a single worker would run it and the others stand by."""
+
+
 def name_unit(nodeid):
     """Return what a test is run together with: its file, whose tests share what they boot; a scenario is by itself."""
     return nodeid if nodeid.startswith("tests/molecule/") else nodeid.partition("::")[0]
@@ -36,12 +40,14 @@ class UnitScheduling(LoadScopeScheduling):
 
 
 def pytest_xdist_make_scheduler(config, log):
+    config.option.loadscopereorder = False  # by the number of tests, which puts a scenario, of one test, at the end
     return UnitScheduling(config, log)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep the slice asked for, out of what the marker expression left: every m-th unit from the n-th on."""
+    """Put the longest first, and keep the slice asked for of what the marker expression left: every m-th unit from the n-th."""
+    items.sort(key=lambda item: [item.nodeid.startswith(place) for place in LONGEST], reverse=True)
     wanted = config.getoption("--slice")
     if not wanted:
         return

@@ -21,6 +21,8 @@ import yaml
 from boot_trees import NAMES, tree_of
 from cloud_init import find_cloud_init
 
+from tests.each import check_each
+
 SCHEMA = json.loads(Path(__file__).with_name("autoinstall.schema.json").read_text())
 SECRET = re.compile(r"\{\{gpuyard-(?:secret|image):([a-z0-9-]+)\}\}")
 PLACE = "/etc/bind/gpuyard/"
@@ -39,6 +41,7 @@ def ask(*command, cwd=None, env=None):
 
 
 def list_cases(pattern):
+    """Return the tree and path of every file of that form; asked inside a test, so that only who runs it renders them."""
     return [(name, path) for name in NAMES for path in tree_of(name) if re.fullmatch(pattern, path)]
 
 
@@ -51,11 +54,14 @@ def judge_kea(text, tmp_path):
     return ask(require("kea-dhcp4"), "-t", str(file))
 
 
-@pytest.mark.parametrize(("name", "path"), list_cases(r"boot/kea/.*"))
-def test_kea_takes_its_configuration(name, path, tmp_path):
-    good, said = judge_kea(tree_of(name)[path].decode(), tmp_path)
-    assert good, said
-    assert " WARN " not in said and " ERROR " not in said
+def test_kea_takes_every_configuration(tmp_path):
+    def check(case):
+        name, path = case
+        good, said = judge_kea(tree_of(name)[path].decode(), tmp_path)
+        assert good, said
+        assert " WARN " not in said and " ERROR " not in said
+
+    check_each(check, list_cases(r"boot/kea/.*"))
 
 
 def spoil(change):
@@ -104,10 +110,13 @@ def test_kea_sees_errors(change, tmp_path):
 # BIND
 
 
-@pytest.mark.parametrize(("name", "path"), list_cases(r"dns/.*\.zone"))
-def test_named_takes_each_zone(name, path, tmp_path):
-    good, said = judge_zone(path, tree_of(name)[path].decode(), tmp_path)
-    assert good, said
+def test_named_takes_each_zone(tmp_path):
+    def check(case):
+        name, path = case
+        good, said = judge_zone(path, tree_of(name)[path].decode(), tmp_path)
+        assert good, said
+
+    check_each(check, list_cases(r"dns/.*\.zone"))
 
 
 def judge_zone(path, text, tmp_path):
@@ -171,7 +180,9 @@ def test_named_sees_errors_in_its_configuration(tmp_path):
 
 # Ubuntu's installer and cloud-init
 
-SEEDS = list_cases(r"boot/autoinstall/(gpu-001|storage-00[12]|control-001)/user-data")
+
+def list_seeds():
+    return list_cases(r"boot/autoinstall/(gpu-001|storage-00[12]|control-001)/user-data")
 
 
 def fill(text):
@@ -187,17 +198,16 @@ def read_seed(name, path):
     return body["autoinstall"]
 
 
-@pytest.mark.parametrize(("name", "path"), SEEDS)
-def test_autoinstall_follows_our_schema(name, path):
-    jsonschema.validate(read_seed(name, path), SCHEMA)
+def test_autoinstall_follows_our_schema():
+    check_each(lambda case: jsonschema.validate(read_seed(*case), SCHEMA), list_seeds())
 
 
-@pytest.mark.parametrize(("name", "path"), SEEDS)
-def test_autoinstall_follows_the_installers_schema(name, path):
+def test_autoinstall_follows_the_installers_schema():
     file = os.environ.get("GPUYARD_SUBIQUITY_SCHEMA")
     if not file:
         pytest.skip("GPUYARD_SUBIQUITY_SCHEMA names no autoinstall-schema.json")
-    jsonschema.validate(read_seed(name, path), json.loads(Path(file).read_text()))
+    schema = json.loads(Path(file).read_text())
+    check_each(lambda case: jsonschema.validate(read_seed(*case), schema), list_seeds())
 
 
 SPOIL = {
@@ -239,23 +249,29 @@ def inner(name, path):
     return "#cloud-config\n" + yaml.safe_dump(read_seed(name, path)["user-data"])
 
 
-@pytest.mark.parametrize(("name", "path"), SEEDS[:6])
-def test_cloud_init_takes_the_accounts(name, path, tmp_path):
-    good, said = judge_cloud_config(inner(name, path), tmp_path)
-    assert good and "Valid" in said, said
+def test_cloud_init_takes_the_accounts(tmp_path):
+    def check(case):
+        good, said = judge_cloud_config(inner(*case), tmp_path)
+        assert good and "Valid" in said, said
+
+    check_each(check, list_seeds()[:6])
 
 
-@pytest.mark.parametrize(("name", "path"), SEEDS[:2])
-def test_cloud_init_takes_the_seed(name, path, tmp_path):
+def test_cloud_init_takes_the_seed(tmp_path):
     """It leaves what stands under autoinstall to the installer."""
-    good, said = judge_cloud_config(fill(tree_of(name)[path].decode()), tmp_path)
-    assert good, said
-    vendor = tree_of(name)[path.replace("user-data", "vendor-data")].decode()
-    assert judge_cloud_config(vendor, tmp_path)[0]
+
+    def check(case):
+        name, path = case
+        good, said = judge_cloud_config(fill(tree_of(name)[path].decode()), tmp_path)
+        assert good, said
+        vendor = tree_of(name)[path.replace("user-data", "vendor-data")].decode()
+        assert judge_cloud_config(vendor, tmp_path)[0]
+
+    check_each(check, list_seeds()[:2])
 
 
 def test_cloud_init_sees_errors(tmp_path):
-    text = inner(*SEEDS[0])
+    text = inner(*list_seeds()[0])
     for old, new in (
         ("ssh_pwauth: false", "ssh_pwauth: 7"),
         ("users:", "usrs: 1\nusers: {a: 1}\nhostname: [1]\nruncmd:"),
@@ -269,10 +285,13 @@ def test_cloud_init_sees_errors(tmp_path):
 # Storage of the installer: what no schema says
 
 
-@pytest.mark.parametrize(("name", "path"), SEEDS)
-def test_storage_actions_build_on_each_other(name, path):
+def test_storage_actions_build_on_each_other():
+    check_each(lambda case: check_storage(read_seed(*case)["storage"]["config"]), list_seeds())
+
+
+def check_storage(actions):
     known = {}
-    for action in read_seed(name, path)["storage"]["config"]:
+    for action in actions:
         for key in ("device", "volume"):
             assert action.get(key) is None or action[key] in known
         assert all(device in known for device in action.get("devices", ()))

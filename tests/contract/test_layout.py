@@ -3,8 +3,6 @@
 import statistics
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "cluster_model").rglob("*.py"))
 STAGES = ["intent", "catalogue", "plan", "checks", "render", "transport", "verify", "deploy", "twin", "cli"]
@@ -14,9 +12,11 @@ def lines(path):
     return len(path.read_text().splitlines())
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_module_is_over_600_lines(path):
-    assert lines(path) <= 600, "two modules want out of it"
+def test_no_module_is_over_600_lines():
+    """Two modules want out of one that is."""
+    assert MODULES
+    long = [f"{path.relative_to(ROOT)} has {lines(path)}" for path in MODULES if lines(path) > 600]
+    assert not long, "\n".join(long)
 
 
 def test_the_median_module_is_short():

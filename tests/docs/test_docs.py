@@ -90,10 +90,11 @@ def test_commands_print_what_the_page_says(page, workplace):
         page.write_text(text)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+def test_links_lead_somewhere():
+    links = [(page, target) for page in PAGES for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text())]
+    assert links
+    lost = [f"{page.name} links to {target}, which is not there" for page, target in links if not (page.parent / target).exists()]
+    assert not lost, "\n".join(lost)
 
 
 def find_lacking(text):
@@ -104,9 +105,9 @@ def find_lacking(text):
     return make + [name for name in paths if not (ROOT / name).exists() and not list(ROOT.glob(f"{name}*"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_named_targets_scripts_and_tests_are_there(page):
-    assert find_lacking(page.read_text()) == []
+def test_named_targets_scripts_and_tests_are_there():
+    lacking = [f"{page.name} names {name}" for page in PAGES for name in find_lacking(page.read_text())]
+    assert not lacking, "\n".join(lacking)
 
 
 def test_what_is_not_there_is_seen():

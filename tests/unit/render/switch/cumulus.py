@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -68,12 +69,12 @@ def texts(name: str) -> dict[str, str]:
     return {path.split("/")[1]: text for path, text in found.items()}
 
 
-class Loader(yaml.SafeLoader):
+class Loader(yaml.CSafeLoader):
     """YAML 1.2 where it matters here: `on` and `off` are words, and a key stands once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[no-untyped-call]
-        twice = {key for key in keys if keys.count(key) > 1}
+        keys = Counter(self.construct_object(key, deep=True) for key, _ in node.value)  # type: ignore[no-untyped-call]
+        twice = {key for key, count in keys.items() if count > 1}
         if twice:
             raise yaml.constructor.ConstructorError(None, None, f"twice: {twice}", node.start_mark)
         return super().construct_mapping(node, deep)
@@ -81,7 +82,7 @@ class Loader(yaml.SafeLoader):
 
 Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag not in {"tag:yaml.org,2002:bool", "tag:yaml.org,2002:timestamp"}]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
 
 
