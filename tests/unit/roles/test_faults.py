@@ -1,12 +1,14 @@
 """What the filters find that check the arguments of roles, word for word. tests/roles/bad_arguments asks the roles themselves."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+ROLES = Path(__file__).parents[3] / "roles"
 TABLE = yaml.safe_load((Path(__file__).parent / "faults.yml").read_text())
 BAD = [(role, number) for role, rows in TABLE.items() for number in range(len(rows["bad"]))]
 
@@ -37,7 +39,15 @@ def test_all_that_is_wrong_is_told_at_once(role, number, load):
 
 
 def test_every_role_has_its_table():
-    assert list(TABLE) == sorted(folder.parent.name for folder in (Path(__file__).parents[3] / "roles").glob("*/meta"))
+    assert list(TABLE) == sorted(folder.parent.name for folder in ROLES.glob("*/meta"))
+
+
+@pytest.mark.parametrize("role", TABLE)
+def test_the_role_gives_its_filter_what_it_is_tried_with(role):
+    (task,) = yaml.safe_load((ROLES / role / "tasks/validate.yml").read_text())
+    besides = re.findall(r"'(\w+)': \w+ \| default", task["vars"]["faults"])
+    assert sorted(task["vars"]["names"] + besides) == sorted(TABLE[role]["good"])
+    assert task["vars"]["faults"].endswith(f" | gpuyard.cluster.{role}_faults }}}}")
 
 
 @pytest.mark.parametrize("kernel", ["4.18", "6.1", "6.17", 6.1])

@@ -208,9 +208,7 @@ def show_module():
     loaded = state["loaded"]
     others = [(name, name in state["modules"]) for name in ("ib_umad", "nvidia_peermem")]
     for name, there in (("nouveau", state["nouveau"]), ("nvidia", bool(loaded)), *others):
-        subprocess.run(["rm", "-rf", str(modules / name)], check=True)
-        if there:
-            (modules / name).mkdir(parents=True)
+        _folder(modules / name, there)
     modules.mkdir(parents=True, exist_ok=True)
     if loaded:
         flavour = " Open" if loaded["flavour"] == "open" else ""
@@ -224,9 +222,16 @@ def show_module():
     for number in range(16):
         _node(f"/dev/nvidia-nvswitch{number}", nodes and number < switches)
     _node("/dev/nvidiactl", nodes)
-    subprocess.run(["rm", "-rf", str(proc / "nvidia-nvswitch")], check=True)
-    for number in range(switches):
-        (proc / f"nvidia-nvswitch/devices/0000:c{number}:00.0").mkdir(parents=True)
+    for number in range(16):
+        _folder(proc / f"nvidia-nvswitch/devices/0000:c{number}:00.0", number < switches)
+
+
+def _folder(path, wanted):
+    """Make or remove a folder. One that is wanted and there stays, since several tools open the driver at once."""
+    if wanted:
+        path.mkdir(parents=True, exist_ok=True)
+    else:
+        subprocess.run(["rm", "-rf", str(path)], check=True)
 
 
 def _node(path, wanted):
