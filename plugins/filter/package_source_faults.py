@@ -62,6 +62,9 @@ def package_source_faults(arguments: dict[str, Any]) -> list[str]:
         expected = "the 40 digits of each key that the vendor signs with"
         fix = "read them from a second place than the key, and set package_source_repositories.NAME.fingerprints"
         faults.append(tell("package_source_repositories", f"no fingerprints for {', '.join(unchecked)}", expected, fix))
+    if mode == "vendor" and "doca" in names and not own.get("doca", {}).get("url") and not arguments["versions_doca"]:
+        fix = "set it in the version lock, or set package_source_repositories.doca.url"
+        faults.append(tell("versions_doca", "", "a release such as 3.2.1, which the vendor's URL names", fix))
     nowhere = [name for name in names if name in own and name not in BUILT_IN and "url" not in own[name]]
     if mode == "vendor" and nowhere:
         value, fix = f"no url for {', '.join(nowhere)}", "set package_source_repositories.NAME.url"
