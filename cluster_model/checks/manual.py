@@ -6,35 +6,33 @@ import sys
 
 from cluster_model.checks import RULES
 from cluster_model.checks.registry import Rule
+from cluster_model.collecting import collect
 
 FAMILIES = {
-    "ACC": "Access to BMCs",
     "ADR": "Addresses",
     "ASN": "AS numbers",
     "BND": "Bonds of servers",
     "BRD": "The border",
     "CAB": "Cables",
-    "CEP": "Ceph",
     "FCT": "Facts from vendors",
     "GPU": "GPUs",
     "GRW": "Growth",
     "HWR": "Hardware",
-    "K8S": "Kubernetes",
     "LST": "Lists",
     "NET": "Networks",
     "NOS": "Network operating systems",
     "PLC": "Places in racks",
     "PLN": "The plan itself",
-    "PRV": "Provisioning",
     "PWR": "Power",
     "RED": "Redundancy",
     "ROC": "RoCE",
-    "SIT": "The site",
-    "STO": "Storage",
     "SUB": "Subnets of tenants",
     "TEN": "Tenants",
     "VRF": "VRFs",
 }
+"""Titles of the families of rules; services have theirs in cluster_model/checks/services, as FAMILIES."""
+for _families in collect("cluster_model.checks.services", "FAMILIES"):
+    FAMILIES.update(_families)
 
 
 def render_page() -> str:

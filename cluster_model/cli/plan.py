@@ -72,7 +72,7 @@ def _describe(plan: Plan) -> Iterator[str]:
     yield from _describe_separation(plan)
     yield from _describe_tenants(plan)
     yield from _describe_border(plan)
-    yield from _describe_provisioning(plan)
+    yield from _describe_services(plan)
     yield from _describe_power(plan)
 
 
@@ -187,27 +187,15 @@ def _wrap(words: Sequence[str], width: int = WRAP) -> list[str]:
     return lines
 
 
-def _describe_provisioning(plan: Plan) -> Iterator[str]:
-    """Yield how each group is installed, and who boots it; or what is missing for that."""
-    from cluster_model.render.drawings.style import format_count
+def _describe_services(plan: Plan) -> Iterator[str]:
+    from cluster_model.render.services import Table, list_services
 
-    provisioning = plan.provisioning
-    rows = []
-    for item in provisioning.installations:
-        hosts = [host for host in provisioning.hosts if host.group == item.group]
-        known = sum(bool(host.mac) for host in hosts)
-        way = f"{item.method} {item.image}"
-        rows.append((item.group, way, f"{item.firmware} by {item.loader}", f"{len(hosts):,}", f"{known:,}"))
-    yield from _format_table(("installed", "as", "boots", "servers", "MACs known"), rows, right={3, 4})
-    boot, *others = provisioning.servers or (None,)
-    if boot is None:
-        yield "\nNobody answers DHCP: there are no control servers, and provisioning.servers names none."
-        return
-    who = f"{boot.name} at {boot.address}" if boot.name else boot.address
-    more = f", with {format_count(len(others), 'more server')} for addresses and names" if others else ""
-    yield f"\nBoot server: {who}{more}."
-    if not provisioning.is_asked:
-        yield "No server is installed: the intent has no provisioning."
+    for service in list_services():
+        for part in service.describe(plan):
+            if isinstance(part, Table):
+                yield from _format_table(part.heads, list(part.rows), right=set(part.right))
+            else:
+                yield part
 
 
 def _describe_power(plan: Plan) -> Iterator[str]:

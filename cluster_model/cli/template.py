@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from cluster_model.collecting import collect
 from cluster_model.intent.model.json_schema import describe_key, describe_schema, find_schema
 
 WIDTH = 118
@@ -16,7 +17,6 @@ HEAD = """\
 # A line such as `#key: value` shows a key that is not set; take the # away to set it. Keys are explained where they first stand,
 # with their choices or bounds in brackets. `gpuyard explain ID` is the manual of a finding.
 """
-_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcc03yzvjhn6Nw+dkDmkVyW2r2fZ7Y4FLMROm9Dlj2U name"
 EXAMPLES: dict[str, Any] = {
     "core": "nvidia/sn5600",
     "spine": "nvidia/sn5600",
@@ -94,24 +94,6 @@ EXAMPLES: dict[str, Any] = {
     "storage.password": "storage-bmc-password",
     "storage.ipmi_cipher": 3,
     "storage.tls": "verify",
-    "provisioning": {"admins": {"ops": {"keys": [_KEY]}}},
-    "provisioning.servers": "control",
-    "provisioning.groups": {"gpu": {"os": {"kind": "none"}}},
-    "ops.key_files": ["ops.pub"],
-    "ops.password": "ops-password",
-    "defaults": {"os": {"kind": "image"}, "disks": {"system": {"model": "SAMSUNG MZ1L2*"}}},
-    "os": {"kind": "autoinstall"},
-    "os.image": "ubuntu-noble-gpu",
-    "disks": {"system": {"count": 2}},
-    "kernel_arguments": ["iommu=pt", "console=tty0", "console=ttyS0,115200n8"],
-    "firmware": "bios",
-    "loader": "http",
-    "model": "SAMSUNG MZ1L2*",
-    "min_gb": 900,
-    "max_gb": 2000,
-    "root_gb": 200,
-    "swap_gb": 16,
-    "wipe": [{"disks": "system", "consent": "who agreed, when and why"}],
     "facts": {"servers": "servers.csv", "switches": "switches.csv", "pdus": "pdus.csv"},
     "switches": {"spine": 16, "core": 16},
     "switches.spine": 16,
@@ -121,7 +103,9 @@ EXAMPLES: dict[str, Any] = {
     "height_u": 42,
     "racks.exceptions": {"A01": {"reason": "a pillar stands here", "blocked": True}},
 }
-"""What an unset key shows where it has no default that says enough."""
+"""What an unset key shows where it has no default that says enough; services have theirs in cluster_model/intent/services."""
+for _examples in collect("cluster_model.intent.services", "EXAMPLES"):
+    EXAMPLES.update(_examples)
 _STAND_INS = {"tenants": "vision", "subnets": "front"}
 """Names in EXAMPLES that stand for any name below these keys."""
 

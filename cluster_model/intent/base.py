@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -17,6 +17,13 @@ NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 FILE_NAME = rf"^[^.\- {_NO_FILE}][^{_NO_FILE}]*(/[^.\- {_NO_FILE}][^{_NO_FILE}]*)*$"
 PORT_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,30}$"
 TIME_ZONE = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$"
+
+
+class Pattern(NamedTuple):
+    """A pattern's meaning in words, for findings, and a text that fits it, to see past a mistake with."""
+
+    words: str
+    stand_in: str
 
 
 class Model(BaseModel):

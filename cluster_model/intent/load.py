@@ -13,8 +13,8 @@ from cluster_model import __version__
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.references.agreement import check_references
-from cluster_model.intent.references.provisioning_keys import list_key_files, read_keys
 from cluster_model.intent.references.refusals import check_templates
+from cluster_model.intent.references.services import list_services
 from cluster_model.intent.source.facts_csv import FactTables, read_facts
 from cluster_model.intent.source.messages import explain_refusals
 from cluster_model.intent.source.places import Source
@@ -85,8 +85,10 @@ def load_cluster(path: Path) -> Loaded:
         findings += [source.locate(finding) for finding in check_references(cluster)]
         shown = "" if str(folder) == "." else str(folder)
         facts, more = read_facts(cluster.facts, folder, shown)
-        cluster, wrong = read_keys(cluster, folder, shown)
-        findings += [source.locate(finding) for finding in (*more, *wrong)]
+        for service in list_services():
+            cluster, wrong = service.read(cluster, folder, shown)
+            more += wrong
+        findings += [source.locate(finding) for finding in more]
     digest = compute_digest(file, list_inputs(cluster, folder))
     return Loaded(cluster, source, facts, sorted(findings, key=attrgetter("sort_key")), digest, folder)
 
@@ -116,8 +118,8 @@ def list_inputs(cluster: Cluster | None, folder: Path) -> list[str]:
     """Return the files besides the intent that the plan depends on: fact files, SSH keys, and the folder's own catalogue."""
     tables = [] if cluster is None else [cluster.facts.servers, cluster.facts.switches, cluster.facts.pdus]
     own = [path.relative_to(folder).as_posix() for path in (folder / "catalogue").rglob("*") if path.is_file()]
-    keys = [] if cluster is None else list_key_files(cluster)
-    return sorted({*own, *keys, *(name for name in tables if name is not None)})
+    named = [] if cluster is None else [file for service in list_services() for file in service.list_files(cluster)]
+    return sorted({*own, *named, *(name for name in tables if name is not None)})
 
 
 def _explain_unreadable(file: Path, error: OSError | ValueError) -> Diagnostic:

@@ -12,6 +12,7 @@ import orjson
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Network, Plan
 from cluster_model.plan.model.overlay import Tenant
+from cluster_model.render.services import list_services
 from cluster_model.render.tenants import count_servers
 
 FORMAT = "gpuyard-plan-1"
@@ -30,7 +31,7 @@ def summarize(plan: Plan, findings: Iterable[Diagnostic] = ()) -> dict[str, Any]
         "networks": {network.name: _summarize_network(network) for network in plan.networks},
         "tenants": {tenant.name: _summarize_tenant(tenant, members[tenant.name]) for tenant in plan.tenants},
         "border_peers": {peer.name: peer.asn for peer in plan.border_peers},
-        "provisioning": _summarize_provisioning(plan),
+        **{service.name: service.summarize(plan) for service in list_services()},
         "cables": len(plan.cables),
         "racks": len(plan.racks),
         "power_w": round(plan.power_w),
@@ -79,17 +80,6 @@ def _summarize_tenant(tenant: Tenant, servers: int) -> dict[str, Any]:
         "subnets": {subnet.name: {"prefix": subnet.prefix, "vlan": subnet.vlan, "vni": subnet.vni} for subnet in tenant.subnets},
         "gpu_quota": None if tenant.gpus < 0 else tenant.gpus,
         "servers": servers,
-    }
-
-
-def _summarize_provisioning(plan: Plan) -> dict[str, Any]:
-    provisioning = plan.provisioning
-    ways = {item.group: item.image for item in provisioning.installations}
-    return {
-        "servers": {server.address: server.name for server in provisioning.servers},
-        "hosts": len(provisioning.hosts),
-        "hosts_without_mac": sum(not host.mac for host in provisioning.hosts),
-        "images": dict(sorted(Counter(ways[host.group] for host in provisioning.hosts).items())),
     }
 
 

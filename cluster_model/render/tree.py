@@ -10,7 +10,6 @@ from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Plan
 from cluster_model.references import ForgedReferenceError, settle
-from cluster_model.render.boot.files import render_boot
 from cluster_model.render.cabling import render_cabling
 from cluster_model.render.dns import render_dns
 from cluster_model.render.drawings.diagrams import render_diagrams
@@ -20,6 +19,7 @@ from cluster_model.render.inventory.document import render_inventory
 from cluster_model.render.manifest import MANIFEST, build_manifest, family_of
 from cluster_model.render.page.index import render_page
 from cluster_model.render.plan_json import render_plan_json
+from cluster_model.render.services import RenderedService, list_services
 from cluster_model.render.switch import has_templates, render_switches
 
 
@@ -70,10 +70,6 @@ def _render_fabric_manager(material: Material) -> Iterator[tuple[str, bytes]]:
     yield from render_subnets(material.plan)
 
 
-def _render_boot(material: Material) -> Iterator[tuple[str, bytes]]:
-    yield from render_boot(material.plan, material.catalogue)
-
-
 def _render_dns(material: Material) -> Iterator[tuple[str, bytes]]:
     yield from render_dns(material.plan)
 
@@ -86,13 +82,17 @@ def _render_page(material: Material) -> Iterator[tuple[str, bytes]]:
     yield "index.html", render_page(material.plan, material.findings)
 
 
+def _render_service(service: RenderedService) -> Callable[[Material], Iterator[tuple[str, bytes]]]:
+    return lambda material: service.render(material.plan, material.catalogue)
+
+
 FAMILIES: dict[str, Callable[[Material], Iterator[tuple[str, bytes]]]] = {
     "plan": _render_plan,
     "inventory": _render_inventory,
     "switches": _render_switches,
     "cabling": _render_cabling,
     "fabric-manager": _render_fabric_manager,
-    "boot": _render_boot,
+    **{service.family: _render_service(service) for service in list_services()},
     "dns": _render_dns,
     "diagrams": _render_diagrams,
     "page": _render_page,

@@ -11,7 +11,7 @@ import yaml
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.intent.load import load_cluster
 from cluster_model.intent.model.cluster import Cluster
-from cluster_model.intent.references.provisioning_keys import read_keys
+from cluster_model.intent.references.services.provisioning_keys import read_keys
 from cluster_model.intent.source.facts_csv import FactTables, ServerFacts
 from cluster_model.plan.build import build_plan
 from cluster_model.render.tree import render_tree

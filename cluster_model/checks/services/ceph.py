@@ -12,6 +12,8 @@ from cluster_model.checks.registry import Rule
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.policy import Ceph
 
+FAMILIES = {"CEP": "Ceph"}
+
 NEARFULL = 0.85  # Ceph, doc/rados/configuration/mon-config-ref.rst: mon osd nearfull ratio
 
 

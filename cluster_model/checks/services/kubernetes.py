@@ -11,6 +11,8 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 
+FAMILIES = {"K8S": "Kubernetes"}
+
 NODE_PREFIX = 24
 """Length of the part of the pod range that each node gets. Source: kube-controller-manager, --node-cidr-mask-size, default 24."""
 

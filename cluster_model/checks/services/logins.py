@@ -9,6 +9,8 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.diagnostic import Diagnostic
 
+FAMILIES = {"ACC": "Access to BMCs"}
+
 AES_SUITES = {3, 8, 12, 17}
 """IPMI cipher suites with AES-CBC-128. Source: IPMI 2.0 rev. 1.1, table 22-20; suite 17 (SHA-256) is of its errata 7."""
 _RC4_SUITES = {4, 5, 9, 10, 13, 14}

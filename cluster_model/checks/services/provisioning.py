@@ -12,6 +12,8 @@ from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model.provisioning import Installation
 
+FAMILIES = {"PRV": "Provisioning"}
+
 # fmt: off
 RESERVED = frozenset({
     "adm", "admin", "backup", "bin", "daemon", "games", "gnats", "irc", "landscape", "list", "lp", "mail", "man",

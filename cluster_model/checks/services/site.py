@@ -12,6 +12,8 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things
 from cluster_model.diagnostic import Diagnostic
 
+FAMILIES = {"SIT": "The site"}
+
 
 class ServiceNoHost(Rule):
     """Give services addresses that a host can have.

@@ -9,6 +9,8 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.diagnostic import Diagnostic
 
+FAMILIES = {"STO": "Storage"}
+
 
 class ServedWithoutPorts(Rule):
     """Serve storage only from servers that are on the storage network.

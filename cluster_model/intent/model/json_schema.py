@@ -6,12 +6,10 @@ import re
 from functools import cache
 from typing import Any
 
-from cluster_model.intent.base import FILE_NAME, NAME, PORT_NAME, TEXT, TIME_ZONE, Model
-from cluster_model.intent.model.bmc import USER
+from cluster_model.intent.base import Model
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.field_docs import add_field_docs
-from cluster_model.intent.model.site import DOMAIN
-from cluster_model.intent.services.provisioning import DISK_MODEL, PUBLIC_KEY
+from cluster_model.intent.model.patterns import list_patterns
 
 _UNITS = {
     "kw": "kW",
@@ -24,32 +22,6 @@ _UNITS = {
     "kb": "kB",
     "percent": "%",
 }
-_NAME = "a name of lower-case letters and digits, joined by single hyphens, that begins with a letter"
-PATTERNS: dict[str, str] = {
-    NAME: _NAME,
-    r"^[a-z][a-z0-9-]*$": "a name of lower-case letters, digits and hyphens that begins with a letter",
-    TEXT: "a text in one line, of printable characters",
-    FILE_NAME: "the name of a file in the cluster's folder or below it, such as servers.csv",
-    PORT_NAME: "the name of a port as the catalogue has it, such as enp24s0np0",
-    TIME_ZONE: "a name of the tz database, such as Asia/Shanghai",
-    USER: "a user name of letters, digits and . _ @ -, at most 32 characters",
-    DISK_MODEL: "a disk's model in letters, digits, spaces and * ? . _ + / ( ) -, from 2 to 80 characters",
-    r"^[A-Z]{1,2}$": "a row: one or two capital letters, such as A",
-    r"^[A-Z]{1,2}[0-9]{2,3}$": "a rack: row and position, such as A01",
-    r"^[a-z0-9.-]+/[a-z0-9.-]+$": "maker/model in lower case, such as nvidia/sn5600",
-    DOMAIN: "a DNS domain in lower case, such as pod-a.example.net",
-    r"^[0-9]{1,2}\+[0-9]$": "an erasure code as k+m, such as 4+2",
-    r"^1\.[0-9]{2}$": 'a minor version, such as "1.36"',
-    r"^[0-9]{3}$": 'a driver branch, such as "580"',
-    r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$": "a MAC address in lower case, such as 00:00:5e:00:01:01",
-    r"^[0-9][0-9A-Za-z.-]*$": 'a release, such as "202605"',
-    r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$": "a server group, a server, or a slice such as gpu-001..gpu-064",
-    PUBLIC_KEY: "a public SSH key in one line, such as ssh-ed25519 AAAAC3N... name",
-    r"^[A-Za-z0-9][A-Za-z0-9_.,:=/@+%*!-]*$": "a kernel argument without spaces or quotes, such as iommu=pt",
-    r"^[a-z]+$": "a code name in lower case, such as noble",
-    r"^[A-Za-z][A-Za-z0-9_-]{0,30}$": "a VRF name: letters, digits, hyphens and underscores, beginning with a letter",
-}
-"""What each pattern of the model means, in words; a test holds it complete."""
 _FORMATS = {"ipv4-network": "an IPv4 prefix such as 10.64.0.0/11", "ipv4": "an IPv4 address such as 10.255.0.53"}
 
 
@@ -97,7 +69,8 @@ def describe_schema(path: tuple[str, ...], is_key: bool = False) -> str:
     """Return in words what belongs at this path: `a whole number from 1 to 250`."""
     if is_key:
         patterns = [p for choice in find_schema(path[:-1]) for p in choice.get("patternProperties", ())]
-        return " or ".join(PATTERNS.get(p, "a whole number") for p in patterns)
+        known = list_patterns()
+        return " or ".join(known[p].words if p in known else "a whole number" for p in patterns)
     unit = _UNITS.get(path[-1].rpartition("_")[2], "") if path and "_" in path[-1] else ""
     return " or ".join(dict.fromkeys(_describe(choice, unit) for choice in find_schema(path)))
 
@@ -140,7 +113,8 @@ def _describe(schema: dict[str, Any], unit: str) -> str:
         return f"a mapping with {', '.join(required)}" if required else f"a mapping with any of {', '.join(schema['properties'])}"
     if "format" in schema:
         return _FORMATS.get(schema["format"], "a text")
-    text = PATTERNS.get(schema["pattern"], f"a text that matches {schema['pattern']}") if "pattern" in schema else "a text"
+    known = list_patterns().get(schema.get("pattern", ""))
+    text = known.words if known else f"a text that matches {schema['pattern']}" if "pattern" in schema else "a text"
     bounds = [f"at {word} {schema[key]}" for word, key in (("least", "minLength"), ("most", "maxLength")) if key in schema]
     return f"{text}, {' and '.join(bounds)} characters" if bounds else text
 

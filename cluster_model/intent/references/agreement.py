@@ -11,8 +11,8 @@ from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.networks import Fabric
 from cluster_model.intent.model.servers import Role, ServerGroup
 from cluster_model.intent.model.site import RackGroup, Racks
-from cluster_model.intent.references.provisioning import check_provisioning
 from cluster_model.intent.references.refusals import check_group, check_ids, refuse, suggest
+from cluster_model.intent.references.services import list_services
 from cluster_model.intent.references.tenants import check_tenants
 from cluster_model.names import DeviceName, format_rack, parse_name
 
@@ -31,7 +31,7 @@ def check_references(cluster: Cluster) -> list[Diagnostic]:
         *_check_networks(cluster),
         *_check_policies(cluster),
         *check_tenants(cluster),
-        *check_provisioning(cluster),
+        *(finding for service in list_services() for finding in service.check(cluster)),
     ]
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import FileName, Model, Name, Number, Reason, SecretName
+from cluster_model.intent.base import FileName, Model, Name, Number, Pattern, Reason, SecretName
 from cluster_model.texts import UNPRINTABLE
 
 Servers = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$")]
@@ -17,6 +17,38 @@ KernelArgument = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,:=/@+%*
 Codename = Annotated[str, Field(pattern=r"^[a-z]+$")]
 DiskModel = Annotated[str, Field(pattern=DISK_MODEL)]
 Gigabytes = Annotated[int, Field(ge=1, le=1_000_000)]
+PATTERNS: dict[str, Pattern] = {
+    DISK_MODEL: Pattern("a disk's model in letters, digits, spaces and * ? . _ + / ( ) -, from 2 to 80 characters", "stand-in"),
+    r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$": Pattern(
+        "a server group, a server, or a slice such as gpu-001..gpu-064", "stand-in"
+    ),
+    PUBLIC_KEY: Pattern("a public SSH key in one line, such as ssh-ed25519 AAAAC3N... name", "ssh-ed25519 AAAA"),
+    r"^[A-Za-z0-9][A-Za-z0-9_.,:=/@+%*!-]*$": Pattern("a kernel argument without spaces or quotes, such as iommu=pt", "stand-in"),
+    r"^[a-z]+$": Pattern("a code name in lower case, such as noble", "standin"),
+}
+"""What each pattern means, and a text that fits it."""
+_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcc03yzvjhn6Nw+dkDmkVyW2r2fZ7Y4FLMROm9Dlj2U name"
+EXAMPLES: dict[str, Any] = {
+    "provisioning": {"admins": {"ops": {"keys": [_KEY]}}},
+    "provisioning.servers": "control",
+    "provisioning.groups": {"gpu": {"os": {"kind": "none"}}},
+    "ops.key_files": ["ops.pub"],
+    "ops.password": "ops-password",
+    "defaults": {"os": {"kind": "image"}, "disks": {"system": {"model": "SAMSUNG MZ1L2*"}}},
+    "os": {"kind": "autoinstall"},
+    "os.image": "ubuntu-noble-gpu",
+    "disks": {"system": {"count": 2}},
+    "kernel_arguments": ["iommu=pt", "console=tty0", "console=ttyS0,115200n8"],
+    "firmware": "bios",
+    "loader": "http",
+    "model": "SAMSUNG MZ1L2*",
+    "min_gb": 900,
+    "max_gb": 2000,
+    "root_gb": 200,
+    "swap_gb": 16,
+    "wipe": [{"disks": "system", "consent": "who agreed, when and why"}],
+}
+"""What an unset key shows in a new cluster.yml, where it has no default that says enough."""
 
 
 class Admin(Model):

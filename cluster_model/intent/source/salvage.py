@@ -7,39 +7,12 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from cluster_model.intent.base import FILE_NAME, NAME, PORT_NAME, TEXT, TIME_ZONE
-from cluster_model.intent.model.bmc import USER
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.json_schema import find_schema
-from cluster_model.intent.model.site import DOMAIN
-from cluster_model.intent.services.provisioning import DISK_MODEL, PUBLIC_KEY
+from cluster_model.intent.model.patterns import list_patterns
 
 _ROUNDS = 6
 """A stand-in for a mapping needs its own required keys in the next round; no mapping lies deeper than this."""
-_STAND_INS = {
-    NAME: "stand-in",
-    r"^[a-z][a-z0-9-]*$": "stand-in",
-    r"^[A-Z]{1,2}$": "ZZ",
-    r"^[A-Z]{1,2}[0-9]{2,3}$": "ZZ01",
-    r"^[a-z0-9.-]+/[a-z0-9.-]+$": "stand/in",
-    DOMAIN: "stand-in.invalid",
-    DISK_MODEL: "stand-in",
-    USER: "stand-in",
-    TEXT: "stand-in",
-    FILE_NAME: "stand-in",
-    PORT_NAME: "stand-in",
-    TIME_ZONE: "UTC",
-    r"^[0-9]{1,2}\+[0-9]$": "2+1",
-    r"^1\.[0-9]{2}$": "1.36",
-    r"^[0-9]{3}$": "580",
-    r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$": "02:00:00:00:00:01",
-    r"^[0-9][0-9A-Za-z.-]*$": "0",
-    r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$": "stand-in",
-    PUBLIC_KEY: "ssh-ed25519 AAAA",
-    r"^[A-Za-z0-9][A-Za-z0-9_.,:=/@+%*!-]*$": "stand-in",
-    r"^[a-z]+$": "standin",
-    r"^[A-Za-z][A-Za-z0-9_-]{0,30}$": "stand-in",
-}
 _FORMATS = {"ipv4-network": "192.0.2.0/24", "ipv4": "192.0.2.1"}  # documentation range, RFC 5737
 
 
@@ -117,7 +90,8 @@ def _stand_in(path: tuple[str, ...]) -> Any:
         if kind in {"number", "integer"}:
             return schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
         if kind == "string":
-            return _FORMATS.get(schema.get("format", "")) or _STAND_INS.get(schema.get("pattern", ""), "stand-in")
+            known = list_patterns().get(schema.get("pattern", ""))
+            return _FORMATS.get(schema.get("format", "")) or (known.stand_in if known else "stand-in")
         if kind == "array":
             return [_stand_in((*path, "0"))] if schema.get("minItems") else []
         if kind == "boolean":

@@ -16,6 +16,7 @@ import orjson
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.plan.model import Management, Network, Pdu, Plan, Server, ServerPort, Switch
 from cluster_model.render.inventory.gpu import describe_gpu, describe_nccl
+from cluster_model.render.services import list_services
 from cluster_model.render.tenants import describe_border_peers, describe_tenants, list_memberships
 
 FORMAT = "gpuyard-inventory-1"
@@ -108,10 +109,9 @@ def _group_hosts(groups: _Groups, plan: Plan, rows: Mapping[str, str]) -> None:
     for tenant in plan.tenants:
         for name in tenant.servers:
             groups.add(f"tenant_{safe(tenant.name)}", name, parent="tenants")
-    known = {server.name for server in plan.servers}
-    for boot_server in plan.provisioning.servers:
-        if boot_server.name in known:
-            groups.add("boot_servers", boot_server.name)
+    for service in list_services():
+        for group, host in service.groups(plan):
+            groups.add(safe(group), host)
     stand = [(server.name, server.rack) for server in plan.servers]
     stand += [(switch.name, switch.rack) for switch in plan.switches]
     stand += [(pdu.name, pdu.rack) for pdu in plan.pdus]

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from cluster_model.intent.load import load_cluster
-from cluster_model.intent.references.provisioning_keys import explain_key
+from cluster_model.intent.references.services.provisioning_keys import explain_key
 
 HEAD = """name: lab
 site: {domain: lab.example.net}

@@ -8,6 +8,8 @@ from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.references.membership import Fault, expand
 from cluster_model.intent.references.refusals import check_group, refuse
+from cluster_model.intent.references.services import ServiceReferences
+from cluster_model.intent.references.services.provisioning_keys import list_key_files, read_keys
 
 
 def check_provisioning(cluster: Cluster) -> Iterator[Diagnostic]:
@@ -24,3 +26,6 @@ def check_provisioning(cluster: Cluster) -> Iterator[Diagnostic]:
             yield refuse("INT026", "provisioning.servers", summary, f"a server up to number {built}", "name one that is built")
     for name in provisioning.groups:
         yield from check_group(f"provisioning.groups.{name}@key", name, cluster.servers)
+
+
+SERVICE = ServiceReferences(check_provisioning, list_key_files, read_keys)
