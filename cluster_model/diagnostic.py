@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -48,6 +49,11 @@ class Diagnostic:
         return (ORDER[self.severity], self.file, self.line, self.column, self.where, self.id, self.summary)
 
 
-def has_errors(findings: list[Diagnostic]) -> bool:
+def has_errors(findings: Sequence[Diagnostic]) -> bool:
     """Return whether any finding is an error."""
     return any(finding.severity == "error" for finding in findings)
+
+
+def promote_warnings(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings with every warning made an error, as `--strict` wants."""
+    return sorted((replace(f, severity="error") if f.severity == "warning" else f for f in findings), key=lambda f: f.sort_key)

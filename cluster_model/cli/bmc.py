@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cluster_model.cli.common import ERRORS, Opened, cluster_argument, open_cluster
+from cluster_model.cli.common import ERRORS, cluster_argument, open_cluster
 from cluster_model.cli.console import print_table, shorten_names, show_progress
 from cluster_model.cli.findings import Format, format_json, print_findings
+from cluster_model.pipeline import Opened
 
 if TYPE_CHECKING:
     from cluster_model.deploy.power import Outcome

@@ -3,56 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
-from cluster_model.cli.findings import Format, format_headlines, print_findings, promote_warnings, wants_colour
+from cluster_model.cli.findings import Format, format_headlines, print_findings, wants_colour
 from cluster_model.cli.interrupt import while_reading
-from cluster_model.diagnostic import Diagnostic, has_errors
-
-if TYPE_CHECKING:
-    from cluster_model.catalogue.load import Catalogue
-    from cluster_model.intent.load import Loaded
-    from cluster_model.intent.model.cluster import Cluster
-    from cluster_model.plan.model import Plan
+from cluster_model.diagnostic import Diagnostic, has_errors, promote_warnings
+from cluster_model.pipeline import Inspection, Opened, inspect
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 ERRORS, USAGE = 1, 2
 """Exit codes; main.py has them all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A cluster without errors.
-
-    Args:
-        cluster: the intent.
-        catalogue: the hardware it may use.
-        plan: every choice made.
-        findings: warnings and notes, located, in the order of print.
-        loaded: the intent's text, facts and digest.
-    """
-
-    cluster: Cluster
-    catalogue: Catalogue
-    plan: Plan
-    findings: list[Diagnostic]
-    loaded: Loaded
-
-
-@dataclass(slots=True)
-class Inspection:
-    """How far a cluster got, and everything found on the way; what a barrier stopped is None."""
-
-    loaded: Loaded
-    findings: list[Diagnostic]
-    catalogue: Catalogue | None = None
-    plan: Plan | None = None
 
 
 def cluster_argument(command: Command) -> Command:
@@ -70,46 +35,9 @@ def finding_options(command: Command) -> Command:
 
 
 def inspect_cluster(path: Path) -> Inspection:
-    """Take a cluster through intent, catalogue, plan and checks, up to the first stage that finds errors.
-
-    Args:
-        path: folder with cluster.yml, or the file.
-
-    Returns:
-        What was reached, with findings located and in the order of print.
-    """
+    """Return how far a cluster gets, and what is found on the way; while it is read, Ctrl-C ends the command at once."""
     with while_reading(click.get_current_context(silent=True) is not None):
-        from cluster_model.intent.load import load_cluster
-
-        loaded = load_cluster(path)
-        inspection = Inspection(loaded, list(loaded.findings))
-        if loaded.cluster is not None and not has_errors(loaded.findings):
-            inspection.findings += [loaded.source.locate(finding) for finding in _run_stages(inspection, loaded.cluster)]
-        inspection.findings.sort(key=lambda finding: finding.sort_key)
-        return inspection
-
-
-def _run_stages(inspection: Inspection, cluster: Cluster) -> list[Diagnostic]:
-    """Run the stages after the intent, each only when those before it found no errors; return what they found."""
-    from cluster_model.catalogue.load import load_catalogue
-    from cluster_model.checks import check_plan
-    from cluster_model.plan.build import build_plan
-
-    loaded = inspection.loaded
-    extra = loaded.folder / "catalogue"
-    inspection.catalogue, findings = load_catalogue(extra if extra.is_dir() else None)
-    if has_errors(findings):
-        return findings
-    plan, more = build_plan(cluster, inspection.catalogue, loaded.facts, loaded.digest)
-    # Our own files are read as the planner asks for them, and one that is broken looks to it like one that is not there.
-    findings = inspection.catalogue.findings()
-    if has_errors(findings):
-        return findings
-    findings = [*findings, *more]
-    if plan is None or has_errors(findings):
-        return findings
-    inspection.plan = plan
-    return [*findings, *check_plan(plan, cluster, inspection.catalogue, loaded.facts)]
+        return inspect(path)
 
 
 def report_inspection(inspection: Inspection, form: Format, strict: bool) -> None:
@@ -145,7 +73,20 @@ def accept_inspection(inspection: Inspection, path: Path, form: Format, strict: 
     elif inspection.findings and form == "text":
         coloured = wants_colour(sys.stderr)
         click.echo(format_headlines(inspection.findings, str(path), coloured), err=True, color=coloured)
-    loaded = inspection.loaded
-    if loaded.cluster is None or inspection.catalogue is None or inspection.plan is None:
-        raise RuntimeError("a stage stopped without an error")
-    return Opened(loaded.cluster, inspection.catalogue, inspection.plan, inspection.findings, loaded)
+    return inspection.accept(strict=strict)
+
+
+def open_plan(path: Path, form: Format, strict: bool) -> Opened:
+    """Return a cluster with its plan, whatever the design rules say: their findings are validate's to print.
+
+    Without a plan the findings are printed, and the verb ends.
+    """
+    inspection = inspect_cluster(path)
+    opened = inspection.opened
+    return opened if opened is not None and not strict else accept_inspection(inspection, path, form, strict)
+
+
+def refuse(findings: Sequence[Diagnostic], form: Format) -> NoReturn:
+    """Print why there is no result, and exit with 1."""
+    print_findings(findings, form)
+    raise click.exceptions.Exit(ERRORS)

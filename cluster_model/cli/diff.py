@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,15 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cluster_model.cli.common import ERRORS, finding_options
+from cluster_model.cli.common import ERRORS, finding_options, open_plan, refuse
 from cluster_model.cli.findings import Format
-from cluster_model.cli.show import open_plan
+from cluster_model.pipeline import RefusedError, compare
 
 if TYPE_CHECKING:
-    from cluster_model.catalogue.load import Catalogue
     from cluster_model.plan.compare.plans import CableChange, Comparison, DeviceChange
     from cluster_model.plan.compare.tenants import ValueChange
-    from cluster_model.plan.model import Plan
 
 SHOWN = 12
 """Changes of one kind that are listed before the rest is counted; cables that move are always listed."""
@@ -37,11 +34,12 @@ def command(old: Path, new: Path, exit_code: bool, show_all: bool, form: Format,
 
     OLD and NEW are folders with cluster.yml, or the files. Cables are named by the end nearer the hosts.
     """
-    from cluster_model.plan.compare.plans import compare_plans
-
     before, after = open_plan(old, form, strict=False), open_plan(new, form, strict)
-    changes = compare_plans(before[0], after[0])
-    configs = count_config_lines(before, after) if changes else {}
+    try:
+        found = compare(before, after)
+    except RefusedError as refused:
+        refuse(refused.findings, form)
+    changes, configs = found.comparison, found.config_lines
     if form == "json":
         import orjson
 
@@ -55,22 +53,6 @@ def command(old: Path, new: Path, exit_code: bool, show_all: bool, form: Format,
             click.echo(line)
     if exit_code and changes:
         raise click.exceptions.Exit(ERRORS)
-
-
-def count_config_lines(before: tuple[Plan, Catalogue], after: tuple[Plan, Catalogue]) -> dict[str, tuple[int, int]]:
-    """Return lines (added, removed) by path, for the files of switches that stand in both plans and differ.
-
-    Lines are counted as a bag: a line that only moves is no change.
-    """
-    from cluster_model.render.switch import render_switches
-
-    old, new = (dict(render_switches(plan, catalogue)) for plan, catalogue in (before, after))
-    counts: dict[str, tuple[int, int]] = {}
-    for path, text in new.items():
-        if path in old and old[path] != text:
-            was, now = Counter(old[path].splitlines()), Counter(text.splitlines())
-            counts[path.removeprefix("switches/")] = ((now - was).total(), (was - now).total())
-    return counts
 
 
 def summarize(changes: Comparison) -> str:

@@ -8,7 +8,6 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TextIO
 from unicodedata import east_asian_width
@@ -29,11 +28,6 @@ _READ = ("CAT", "RND")
 """Findings about files that are read again to show a line; what others are about may be anything, a private key for one."""
 _MOST_BYTES = 4_000_000
 _COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
-
-
-def promote_warnings(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings with every warning made an error, as `--strict` wants."""
-    return sorted((replace(f, severity="error") if f.severity == "warning" else f for f in findings), key=lambda f: f.sort_key)
 
 
 def count_findings(findings: Sequence[Diagnostic]) -> str:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_model.cli.common import ERRORS, USAGE, Opened, cluster_argument, open_cluster
+from cluster_model.cli.common import ERRORS, USAGE, cluster_argument, open_cluster
 from cluster_model.cli.console import print_table, shorten_names, show_progress
 from cluster_model.cli.findings import Format
 from cluster_model.cli.tree import find_state, read_boot_index
+from cluster_model.pipeline import Opened
 
 if TYPE_CHECKING:
     from cluster_model.deploy.journal import Journal, Node

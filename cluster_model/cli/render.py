@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from cluster_model.cli.common import ERRORS, Opened, cluster_argument, finding_options, open_cluster
-from cluster_model.cli.findings import Format, print_findings
+from cluster_model import pipeline
+from cluster_model.cli.common import ERRORS, cluster_argument, finding_options, open_cluster, refuse
+from cluster_model.cli.findings import Format
+from cluster_model.pipeline import RefusedError, UnknownNameError, check_families
 
 if TYPE_CHECKING:
     from cluster_model.render.write import Written
@@ -34,25 +35,26 @@ def command(
     Files that did not change are not touched; readers see the old tree or the new one, never a mixture. Files in the folder that
     are not gpuyard's are kept. Open index.html first.
     """
-    from cluster_model.render.switch import SwitchTemplateError
-    from cluster_model.render.tree import FAMILIES, DataError, list_unrendered, render_tree
-    from cluster_model.render.write import WriteError, compare_tree, write_tree
+    from cluster_model.render.tree import list_unrendered
+    from cluster_model.render.write import WriteError
 
-    _check_families(only, list(FAMILIES))
+    try:
+        check_families(only)
+    except UnknownNameError as error:
+        raise click.BadParameter(str(error), param_hint="--only") from None
     opened = open_cluster(cluster, form, strict)
     families = set(only) or None
     try:
-        files = render_tree(opened.plan, opened.catalogue, families, findings=opened.findings, inputs=hash_inputs(opened))
-    except (SwitchTemplateError, DataError) as error:
-        print_findings([error.finding], form)
-        raise click.exceptions.Exit(ERRORS) from None
+        files = pipeline.render(opened, families)
+    except RefusedError as refused:
+        refuse(refused.findings, form)
     target = output if output is not None else Path("build") / opened.plan.name
     try:
         if with_diff and form == "text":
-            done = compare_tree(target, files, families)
+            done = pipeline.write(opened, files, target, families, dry_run=True)
             for line in _format_diff(target, files, done):
                 click.echo(line, nl=False)
-        done = compare_tree(target, files, families) if check else write_tree(target, files, opened.plan.digest, families)
+        done = pipeline.write(opened, files, target, families, dry_run=check)
     except WriteError as error:
         raise click.ClickException(str(error)) from None
     _report(target, done, check, form)
@@ -62,32 +64,6 @@ def command(
         click.echo(f"note: no configuration files yet for {', '.join(parts)} switches: their templates come later", err=True)
     if check and (done.written or done.removed):
         raise click.exceptions.Exit(ERRORS)
-
-
-def hash_inputs(opened: Opened) -> dict[str, str]:
-    """Return the sha256 of every file that the intent's digest is made from, by its name there; `-` for a missing one."""
-    from cluster_model.intent.load import list_inputs
-
-    loaded = opened.loaded
-    others = list_inputs(opened.cluster, loaded.folder)
-    paths = {"cluster.yml": Path(loaded.source.file), **{name: loaded.folder / name for name in others}}
-    sums = {}
-    for name, path in sorted(paths.items()):
-        try:
-            sums[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        except (OSError, ValueError):
-            sums[name] = "-"
-    return sums
-
-
-def _check_families(only: tuple[str, ...], known: list[str]) -> None:
-    from difflib import get_close_matches
-
-    for name in only:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
-            raise click.BadParameter(f"there is no family {name}{hint}", param_hint="--only")
 
 
 def _report(target: Path, done: Written, check: bool, form: Format) -> None:

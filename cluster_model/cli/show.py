@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_model.cli.common import USAGE, accept_inspection, cluster_argument, finding_options, inspect_cluster
+from cluster_model.cli.common import USAGE, cluster_argument, finding_options, open_plan
 from cluster_model.cli.findings import Format
 from cluster_model.texts import show_text
 
 if TYPE_CHECKING:
-    from cluster_model.catalogue.load import Catalogue
     from cluster_model.plan.model import CageMode, Pdu, Plan, Server, Switch
     from cluster_model.plan.model.overlay import Overlay
 
@@ -33,7 +32,7 @@ def command(cluster: Path, words: tuple[str, ...], form: Format, strict: bool) -
     have is shown for each.
     """
     name = " ".join(words)
-    plan, _ = open_plan(cluster, form, strict)
+    plan = open_plan(cluster, form, strict).plan
     found = find(plan, name)
     if not found:
         near = suggest(plan, name)
@@ -50,18 +49,6 @@ def command(cluster: Path, words: tuple[str, ...], form: Format, strict: bool) -
             click.echo()
         for line in _format(facts):
             click.echo(line)
-
-
-def open_plan(path: Path, form: Format, strict: bool) -> tuple[Plan, Catalogue]:
-    """Return the plan of a cluster and its catalogue, whatever the design rules say: their findings are validate's to print.
-
-    Without a plan the findings are printed, and the verb ends.
-    """
-    inspection = inspect_cluster(path)
-    if inspection.plan is not None and inspection.catalogue is not None and not strict:
-        return inspection.plan, inspection.catalogue
-    opened = accept_inspection(inspection, path, form, strict)
-    return opened.plan, opened.catalogue
 
 
 def find(plan: Plan, name: str) -> list[Facts]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cluster_model.cli.common import Opened
+from cluster_model.pipeline import Opened
 
 
 def find_tree(opened: Opened, folder: Path | None) -> Path:

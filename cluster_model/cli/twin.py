@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from cluster_model.cli.common import ERRORS, cluster_argument, open_cluster
+from cluster_model.cli.common import ERRORS, cluster_argument, open_cluster, refuse
 from cluster_model.cli.findings import wants_colour
+from cluster_model.pipeline import Opened, RefusedError, render
 
 if TYPE_CHECKING:
     from cluster_model.twin.ethernet.scope import Scope
@@ -196,16 +197,11 @@ def open_tree_of(cluster: Path, folder: Path | None) -> Iterator[Tree]:
         raise click.ClickException(str(error)) from None
 
 
-def _render(opened: Any, target: Path) -> None:
-    from cluster_model.cli.findings import print_findings
-    from cluster_model.render.switch import SwitchTemplateError
-    from cluster_model.render.tree import DataError, render_tree
-
+def _render(opened: Opened, target: Path) -> None:
     try:
-        files = render_tree(opened.plan, opened.catalogue, {"plan", "switches", "fabric-manager"})
-    except (SwitchTemplateError, DataError) as error:
-        print_findings([error.finding], "text")
-        raise click.exceptions.Exit(ERRORS) from None
+        files = render(opened, {"plan", "switches", "fabric-manager"})
+    except RefusedError as refused:
+        refuse(refused.findings, "text")
     for path, content in files.items():
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (target / path).write_bytes(content)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cluster_model.cli.common import ERRORS, USAGE, accept_inspection, cluster_argument, finding_options, inspect_cluster
-from cluster_model.cli.findings import Format, count_findings, format_json, print_findings, promote_warnings
+from cluster_model.cli.common import ERRORS, USAGE, cluster_argument, finding_options, open_plan
+from cluster_model.cli.findings import Format, count_findings, format_json, print_findings
 from cluster_model.cli.verify_hosts import command as hosts
+from cluster_model.pipeline import Opened, UnknownNameError, Verified, choose_scope, verify
 
 if TYPE_CHECKING:
-    from cluster_model.intent.load import Loaded
     from cluster_model.plan.model import Plan
-    from cluster_model.verify.cabling.places import Job
     from cluster_model.verify.observed import Observed
     from cluster_model.verify.read.collect import Scope
     from cluster_model.verify.read.device import Wish
@@ -49,8 +48,7 @@ class Reach:
 class Desk:
     """What both verbs begin with."""
 
-    plan: Plan
-    loaded: Loaded
+    opened: Opened
     scope: Scope
     observed: Observed
 
@@ -109,18 +107,11 @@ def cabling(
 
     Who is at the other end is told by LLDP, else by the MAC address in the forwarding table.
     """
-    from cluster_model.verify.cabling.compare import compare_cabling
-    from cluster_model.verify.cabling.places import Places
-    from cluster_model.verify.fabric import report_devices
-
     desk = open_desk(cluster, networks, racks, form, Reach(**reach), fabric=False)
-    cables = desk.scope.cables(desk.plan)
-    report = compare_cabling(desk.plan, desk.observed, cables)
-    off = [job.device for job in report.jobs if job.finding.id == "VER007"]
-    jobs = sorted([*report.jobs, *report_devices(Places(desk.plan), desk.observed, silent=off)], key=lambda job: job.sort_key)
-    counts = {state: report.counts[state] for state in STATES if report.counts[state]}
+    found = verify(desk.opened, desk.observed, "cabling", desk.scope, strict=strict)
+    counts = {state: found.counts[state] for state in STATES if found.counts.get(state)}
     words = ", ".join(f"{number:,} {STATES[state]}" for state, number in counts.items())
-    finish(desk, jobs, f"{len(cables):,} cables: {words or 'none'}", {"cables": counts}, sheet, form, strict)
+    finish(desk, found, f"{sum(counts.values()):,} cables: {words or 'none'}", {"cables": counts}, sheet, form)
 
 
 STATES = {
@@ -144,43 +135,27 @@ def fabric(
     cluster: Path, networks: tuple[str, ...], racks: tuple[str, ...], sheet: Path | None, form: Format, strict: bool, **reach: Any
 ) -> None:
     """Compare BGP sessions, AS numbers, MTU, ECMP width and PFC with the plan."""
-    from cluster_model.verify.cabling.places import Places
-    from cluster_model.verify.fabric import compare_fabric, report_devices
-
     desk = open_desk(cluster, networks, racks, form, Reach(**reach), fabric=True)
-    report = compare_fabric(desk.plan, desk.observed, desk.scope.switches(desk.plan))
-    jobs = sorted([*report.jobs, *report_devices(Places(desk.plan), desk.observed)], key=lambda job: job.sort_key)
-    words = ", ".join(f"{number:,} {what}" for what, number in report.compared.items())
-    finish(desk, jobs, f"compared: {words or 'nothing'}", {"compared": dict(report.compared)}, sheet, form, strict)
+    found = verify(desk.opened, desk.observed, "fabric", desk.scope, strict=strict)
+    words = ", ".join(f"{number:,} {what}" for what, number in found.counts.items())
+    finish(desk, found, f"compared: {words or 'nothing'}", {"compared": found.counts}, sheet, form)
 
 
 def open_desk(
     cluster: Path, networks: tuple[str, ...], racks: tuple[str, ...], form: Format, reach: Reach, *, fabric: bool
 ) -> Desk:
     """Return the plan, what to look at and what devices told; usage errors where a network or rack is not there."""
-    from cluster_model.verify.read.collect import Scope
-
-    inspection = inspect_cluster(cluster)
-    plan = inspection.plan
-    if plan is None:  # says why, and exits
-        plan = accept_inspection(inspection, cluster, form, strict=False).plan
-    for name in networks:
-        _require(name, [network.name for network in plan.networks], "--network")
-    racks = tuple(rack.upper() for rack in racks)
-    for name in racks:
-        _require(name, [rack.name for rack in plan.racks], "--rack")
-    scope = Scope(networks, racks)
-    observed = _read_file(reach.observed) if reach.observed else _read_gear(plan, scope, reach, fabric=fabric)
+    opened = open_plan(cluster, form, strict=False)
+    try:
+        scope = choose_scope(opened, networks, racks)
+    except UnknownNameError as error:
+        raise click.BadParameter(str(error), param_hint=f"--{error.kind}") from None
+    observed = _read_file(reach.observed) if reach.observed else _read_gear(opened.plan, scope, reach, fabric=fabric)
     if reach.save:
         from cluster_model.verify.observed import dump_observed
 
         reach.save.write_bytes(dump_observed(observed))
-    return Desk(plan, inspection.loaded, scope, observed)
-
-
-def _require(name: str, known: Sequence[str], option: str) -> None:
-    if name not in known:
-        raise click.BadParameter(f"there is no {name}; the plan has {', '.join(known)}", param_hint=option)
+    return Desk(opened, scope, observed)
 
 
 def _read_file(path: Path) -> Observed:
@@ -245,32 +220,25 @@ def _own_name() -> str:
     return getuser()
 
 
-def finish(
-    desk: Desk, jobs: Iterable[Job], summary: str, counts: dict[str, Any], sheet: Path | None, form: Format, strict: bool
-) -> None:
+def finish(desk: Desk, found: Verified, summary: str, counts: dict[str, Any], sheet: Path | None, form: Format) -> None:
     """Print the jobs, write the sheet, and exit with what they come to."""
     from cluster_model.verify.cabling.sheet import format_jobs, format_sheet
 
-    located = [replace(job, finding=desk.loaded.source.locate(job.finding)) for job in jobs]
-    if strict:
-        located = [replace(job, finding=promote_warnings([job.finding])[0]) for job in located]
-    findings = [job.finding for job in located]
-    devices = desk.observed.devices.values()
-    unreached = {device.name: device.reason for device in devices if not device.reached}
+    findings, unreached, name = found.findings, found.unreached, desk.opened.plan.name
     read = f"{len(desk.observed.devices) - len(unreached):,} devices read, {len(unreached):,} not reached"
     if form == "json":
-        _print_json(desk, located, counts, unreached)
+        _print_json(desk, found, counts)
     elif form == "github":
         print_findings(findings, form)
     else:
-        click.echo(f"{desk.plan.name}: {read}; {summary}")
+        click.echo(f"{name}: {read}; {summary}")
         for line in _tell_stand_ins(desk):
             click.echo(line)
-        for line in format_jobs(located):
+        for line in format_jobs(found.jobs):
             click.echo(line)
         click.echo(f"\n{count_findings(findings)}{' gpuyard explain ID tells more.' if findings else ''}")
     if sheet:
-        sheet.write_text(format_sheet(f"{desk.plan.name}: what to do", f"{read}; {summary}", located), "utf-8")
+        sheet.write_text(format_sheet(f"{name}: what to do", f"{read}; {summary}", found.jobs), "utf-8")
     if unreached:
         raise click.exceptions.Exit(UNREACHED)
     if any(finding.severity == "error" for finding in findings):
@@ -281,7 +249,7 @@ def _tell_stand_ins(desk: Desk) -> Iterator[str]:
     """Yield a line for each system that others stand in for."""
     counts = Counter(
         (switch.nos, device.stand_in)
-        for switch in desk.plan.switches
+        for switch in desk.opened.plan.switches
         if (device := desk.observed.devices.get(switch.name)) is not None and device.stand_in
     )
     for (planned, system), number in sorted(counts.items()):
@@ -289,11 +257,11 @@ def _tell_stand_ins(desk: Desk) -> Iterator[str]:
         yield f"stand-in: {number:,} {switches} planned with {planned}, read as Linux with {system.upper()}"
 
 
-def _print_json(desk: Desk, jobs: list[Job], counts: dict[str, Any], unreached: dict[str, str]) -> None:
+def _print_json(desk: Desk, found: Verified, counts: dict[str, Any]) -> None:
     import json
 
-    document = json.loads(format_json([job.finding for job in jobs]))
-    for row, job in zip(document["findings"], jobs, strict=True):
+    document = json.loads(format_json(found.findings))
+    for row, job in zip(document["findings"], found.jobs, strict=True):
         row |= {
             "kind": job.kind,
             "rack": job.rack,
@@ -304,11 +272,13 @@ def _print_json(desk: Desk, jobs: list[Job], counts: dict[str, Any], unreached: 
         }
     stand_ins = {device.name: device.stand_in for device in desk.observed.devices.values() if device.stand_in}
     devices = {
-        "read": len(desk.observed.devices) - len(unreached),
-        "not_reached": dict(sorted(unreached.items())),
+        "read": len(desk.observed.devices) - len(found.unreached),
+        "not_reached": dict(sorted(found.unreached.items())),
         **({"stand_ins": stand_ins} if stand_ins else {}),
     }
-    click.echo(json.dumps({"cluster": desk.plan.name, "devices": devices, **counts, **document}, indent=2, ensure_ascii=False))
+    click.echo(
+        json.dumps({"cluster": desk.opened.plan.name, "devices": devices, **counts, **document}, indent=2, ensure_ascii=False)
+    )
 
 
 command.add_command(hosts)

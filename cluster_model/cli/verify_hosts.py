@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cluster_model.cli.common import ERRORS, Opened, cluster_argument, open_cluster
+from cluster_model.cli.common import ERRORS, cluster_argument, open_cluster
 from cluster_model.cli.console import print_table, show_progress
 from cluster_model.cli.findings import Format, format_json
+from cluster_model.pipeline import Opened, verify_hosts
 from cluster_model.transport.session import Login
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def command(
 
     One login to each, by pyinfra, hundreds at once; each host gets a verdict.
     """
-    from cluster_model.verify.hosts.compare import compare_hosts, dump_told
+    from cluster_model.verify.hosts.compare import dump_told
 
     opened = open_cluster(cluster, form)
     servers = _choose(opened, limits)
@@ -75,11 +76,7 @@ def command(
         from cluster_model.paths import replace_file
 
         replace_file(save, dump_told(told).encode())
-    findings = {
-        name: [opened.loaded.source.locate(finding) for finding in found]
-        for name, found in compare_hosts(opened.plan, opened.catalogue, told).items()
-    }
-    _report(opened, told, findings, form)
+    _report(opened, told, verify_hosts(opened, told), form)
 
 
 def _choose(opened: Opened, limits: tuple[str, ...]) -> Sequence[Server]:

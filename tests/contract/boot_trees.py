@@ -15,6 +15,7 @@ from cluster_model.intent.references.services.provisioning_keys import read_keys
 from cluster_model.intent.source.facts_csv import FactTables, ServerFacts
 from cluster_model.plan.build import build_plan
 from cluster_model.render.tree import render_tree
+from tests.planned import open_example
 
 ROOT = Path(__file__).parents[2]
 LAB = ROOT / "inventory" / "lab"
@@ -91,9 +92,7 @@ PLANS = {
 def plan_of(name):
     if name in PLANS:
         return PLANS[name]()
-    loaded = load_cluster(ROOT / "inventory" / name)
-    plan, _ = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    return plan
+    return open_example(name).plan
 
 
 NAMES = (*PLANS, "driving", "superpod-h100", "superpod-roce")

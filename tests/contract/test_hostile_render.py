@@ -20,7 +20,7 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
-from cluster_model.cli.common import inspect_cluster
+from cluster_model.pipeline import inspect
 from cluster_model.render.tree import render_tree
 from tests.unit.intent.test_hostile_text import PROSE, QUOTING
 
@@ -99,7 +99,7 @@ def trees(request, tmp_path_factory):
     example, dialect = request.param
     found = {}
     for kind, folder in write_intents(tmp_path_factory.mktemp("intents"), example, dialect).items():
-        opened = inspect_cluster(folder)
+        opened = inspect(folder)
         assert opened.plan is not None, [f for f in opened.findings if f.severity == "error"]
         found[kind] = render_tree(opened.plan, opened.catalogue, None, findings=opened.findings)
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.cli.common import inspect_cluster
+from cluster_model.pipeline import inspect
 from cluster_model.plan.model import Plan, Server
 from cluster_model.render.inventory.document import render_inventory
 from tests.dialects import plans
@@ -47,7 +47,7 @@ PLAYBOOK = [
 def plan(name: str) -> Plan:
     if name == ADAPTIVE:
         return plans.plan(name)
-    return inspect_cluster(factory.ROOT / "inventory" / name).plan if name in INFINIBAND else factory.plan(name)
+    return inspect(factory.ROOT / "inventory" / name).plan if name in INFINIBAND else factory.plan(name)
 
 
 def list_servers(name: str) -> list[Server]:

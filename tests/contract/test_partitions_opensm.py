@@ -10,10 +10,9 @@ import re
 import pytest
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.render.tree import render_tree
 from tests.ibsim import simulator
+from tests.planned import open_folder
 
 pytestmark = pytest.mark.opensm
 INTENT = f"""\
@@ -34,9 +33,7 @@ def conf(tmp_path_factory):
     rows = [f"{name},0x{guid:016x}," if name.startswith("gpu") else f"{name},,0x{guid:016x}" for name, guid in HOSTS.items()]
     (folder / "servers.csv").write_text("\n".join(["name,guid.enp24s0np0,guid.ib0", *rows, ""]), "utf-8")
     (folder / "cluster.yml").write_text(INTENT, "utf-8")
-    loaded = load_cluster(folder)
-    plan, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    assert plan is not None, findings
+    plan = open_folder(folder).plan
     files = render_tree(plan, load_catalogue()[0], {"fabric-manager"})
     return files["fabric-manager/partitions.conf"].decode()
 

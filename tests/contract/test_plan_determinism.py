@@ -8,22 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
+from tests.planned import open_example, open_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "inventory").glob("*/cluster.yml"))
 SCRIPT = """
 import hashlib, sys
 from pathlib import Path
-from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
+from cluster_model.pipeline import inspect
 for name in sys.argv[1:]:
-    loaded = load_cluster(Path("inventory") / name)
-    plan, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    print(name, hashlib.sha256(repr((plan, findings)).encode()).hexdigest())
+    found = inspect(Path("inventory") / name, rules=False)
+    print(name, hashlib.sha256(repr((found.plan, found.findings)).encode()).hexdigest())
 """
 
 
@@ -53,8 +48,7 @@ def freeze(value):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_plan_is_frozen_all_the_way_down(name):
-    loaded = load_cluster(ROOT / "inventory" / name)
-    plan, _ = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
+    plan = open_example(name).plan
     assert freeze(plan)
     with pytest.raises(dataclasses.FrozenInstanceError):
         plan.name = "other"
@@ -63,10 +57,9 @@ def test_a_plan_is_frozen_all_the_way_down(name):
 def test_planning_leaves_the_collector_as_it_was():
     import gc
 
-    loaded = load_cluster(ROOT / "inventory" / "lab")
     for turn_on in (gc.enable, gc.disable):
         turn_on()
         before = gc.isenabled()
-        build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
+        open_folder(ROOT / "inventory/lab")
         assert gc.isenabled() == before
     gc.enable()

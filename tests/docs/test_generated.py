@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from cluster_model.checks.feature_matrix import render_page as render_matrix
 from cluster_model.checks.manual import render_page
-from cluster_model.cli.common import inspect_cluster
 from cluster_model.cli.schema import command as schema
+from cluster_model.pipeline import inspect
 from cluster_model.render.tree import render_tree
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,12 +20,12 @@ def run_schema(*options):
 
 
 def draw_superpod():
-    opened = inspect_cluster(Path("inventory/superpod-roce"))
+    opened = inspect(Path("inventory/superpod-roce"))
     return render_tree(opened.plan, opened.catalogue, only={"diagrams"})["diagrams/rails.svg"].decode()
 
 
 def draw_driving():
-    opened = inspect_cluster(Path("inventory/driving"))
+    opened = inspect(Path("inventory/driving"))
     return render_tree(opened.plan, opened.catalogue, only={"diagrams"})["diagrams/tenants.svg"].decode()
 
 

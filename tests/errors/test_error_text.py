@@ -17,9 +17,10 @@ from cases import BASES, HERE, list_cases, write_cluster
 
 from cluster_model.catalogue import load
 from cluster_model.checks.registry import RULES
-from cluster_model.cli.common import Inspection, inspect_cluster, report_inspection
+from cluster_model.cli.common import report_inspection
 from cluster_model.cli.manuals import read_manuals
 from cluster_model.paths import PACKAGE
+from cluster_model.pipeline import Inspection, inspect
 
 CASES = list_cases()
 MANUALS = read_manuals()
@@ -45,7 +46,7 @@ def our_catalogue():
 
 def validate(capsys) -> tuple[Inspection, int, str]:
     """Return what is found in cluster.yml, the exit code and what is printed; the tests below hold the command to the same."""
-    inspection, code = inspect_cluster(Path("cluster.yml")), 0
+    inspection, code = inspect(Path("cluster.yml")), 0
     try:
         report_inspection(inspection, "text", strict=False)
     except click.exceptions.Exit as stop:

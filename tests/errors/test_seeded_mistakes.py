@@ -9,7 +9,7 @@ import yaml
 from cases import HERE, LOADER, change_base
 
 from cluster_model.catalogue import load
-from cluster_model.cli.common import inspect_cluster
+from cluster_model.pipeline import inspect
 
 SOURCE = (HERE / "seeded_mistakes.yml").read_text("utf-8")
 SEEDS = [(id_.value, case) for id_, cases in yaml.compose(SOURCE, LOADER).value for case in cases.value]
@@ -26,7 +26,7 @@ def test_every_seeded_mistake_is_found(tmp_path):
     missed = []
     for id_, case in SEEDS:
         change_base(SOURCE, case, tmp_path)
-        found = {finding.id for finding in inspect_cluster(tmp_path).findings if finding.severity != "info"}
+        found = {finding.id for finding in inspect(tmp_path).findings if finding.severity != "info"}
         if id_ not in found:
             line = SOURCE[case.start_mark.index : case.end_mark.index]
             missed.append(f"{id_}: {line} gives {', '.join(sorted(found))}")
@@ -35,4 +35,4 @@ def test_every_seeded_mistake_is_found(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in INVENTORY.glob("*/cluster.yml")))
 def test_example_has_no_errors(name):
-    assert [finding for finding in inspect_cluster(INVENTORY / name).findings if finding.severity == "error"] == []
+    assert [finding for finding in inspect(INVENTORY / name).findings if finding.severity == "error"] == []

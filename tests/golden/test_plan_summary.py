@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
+from tests.planned import open_example
 
 HERE = Path(__file__).resolve().parent / "plan_summary"
 INVENTORY = HERE.parents[2] / "inventory"
@@ -97,9 +95,7 @@ def summarise_tenants(plan):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_plan_summary(name):
-    loaded = load_cluster(INVENTORY / name)
-    plan, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    assert plan is not None, findings
+    plan = open_example(name).plan
     text = json.dumps(summarise(plan), indent=1) + "\n"
     golden = HERE / f"{name}.json"
     if os.environ.get("GPUYARD_UPDATE_GOLDEN") == "1":

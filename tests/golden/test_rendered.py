@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.cli.common import inspect_cluster
 from cluster_model.paths import TEMPLATES
+from cluster_model.pipeline import inspect
 from cluster_model.render.tree import render_tree
 
 HERE = Path(__file__).parent
@@ -25,7 +25,7 @@ CARRY_THE_DIGEST = ("plan.json", "manifest.json", "inventory/inventory.json", "c
 
 
 def render(folder, only=None):
-    opened = inspect_cluster(folder)
+    opened = inspect(folder)
     assert opened.plan, opened.findings
     return opened.plan, render_tree(opened.plan, opened.catalogue, only)
 

@@ -12,12 +12,11 @@ from contextlib import contextmanager
 import pytest
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.render.tree import render_tree
 from cluster_model.twin.infiniband.simulator import Simulator
 from cluster_model.twin.infiniband.subnet import find_engine
 from cluster_model.twin.machine import list_obstacles
+from tests.planned import open_folder
 
 SWITCH_GUID, ADAPTER_GUID = 0xFC6A_1C03_0010_0000, 0xA088_C203_0020_0000
 UNNAMED = {"switch": "Quantum-2 Mellanox Technologies", "adapter": "MT4129 ConnectX7   Mellanox Technologies"}
@@ -73,10 +72,7 @@ def make_plan(folder, intent, *, guids=True):
 
 
 def _build(folder):
-    loaded = load_cluster(folder)
-    plan, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    assert plan is not None, findings
-    return plan
+    return open_folder(folder).plan
 
 
 def render_files(plan, folder):

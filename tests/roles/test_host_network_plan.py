@@ -13,7 +13,7 @@ import pytest
 import yaml
 from host_files import compare, expect, read_netplan, read_networkd
 
-from cluster_model.cli.common import inspect_cluster
+from cluster_model.pipeline import inspect
 from cluster_model.render.tree import render_tree
 from roles import ROOT
 
@@ -32,7 +32,7 @@ PLAY = """
 
 @cache
 def opened(cluster):
-    return inspect_cluster(ROOT / "inventory" / cluster)
+    return inspect(ROOT / "inventory" / cluster)
 
 
 @pytest.fixture(scope="module")

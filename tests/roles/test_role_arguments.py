@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.cli.common import inspect_cluster
+from cluster_model.pipeline import inspect
 from cluster_model.render.tree import render_tree
 from roles import ROLES, ROOT, read
 
@@ -31,7 +31,7 @@ def planned():
     """Return the variables of the first server of each group of each example cluster, by name."""
     found = {}
     for cluster in CLUSTERS:
-        opened = inspect_cluster(ROOT / "inventory" / cluster)
+        opened = inspect(ROOT / "inventory" / cluster)
         body = json.loads(render_tree(opened.plan, opened.catalogue, only={"inventory"})["inventory/inventory.json"])
         for group in sorted(name for name in body if name.startswith("group_") and body[name]["hosts"]):
             host = body[group]["hosts"][0]

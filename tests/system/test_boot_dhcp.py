@@ -18,9 +18,8 @@ from pathlib import Path
 import pytest
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.render.tree import render_tree
+from tests.planned import open_example
 
 HERE = Path(__file__).parent
 PATIENCE_S = 240
@@ -36,8 +35,7 @@ def _require():
 
 @pytest.fixture(scope="module")
 def lab():
-    loaded = load_cluster(HERE.parents[1] / "inventory" / "lab")
-    plan, _ = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts)
+    plan = open_example("lab").plan
     return plan, render_tree(plan, load_catalogue()[0], {"boot"})
 
 

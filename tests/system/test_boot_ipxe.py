@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.render.tree import render_tree
+from tests.planned import open_example
 
 HERE = Path(__file__).parent
 LOADER = Path("/usr/lib/ipxe/ipxe.lkrn")
@@ -36,8 +35,7 @@ def requests(tmp_path_factory):
     missing += [] if os.geteuid() == 0 else ["root"]
     if missing:
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_BOOT") else pytest.skip)(f"missing: {', '.join(missing)}")
-    loaded = load_cluster(HERE.parents[1] / "inventory" / "lab")
-    plan, _ = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts)
+    plan = open_example("lab").plan
     tree = render_tree(plan, load_catalogue()[0], {"boot"})
     boot = plan.provisioning.boot_server.address
     segment = next(

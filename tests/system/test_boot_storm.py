@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.cli.common import inspect_cluster
 from cluster_model.deploy.journal import Journal
+from cluster_model.pipeline import inspect
 from cluster_model.render.manifest import MANIFEST
 from cluster_model.render.tree import render_tree
 
@@ -35,7 +35,7 @@ def address_of(number):
 
 def make_tree(folder, count):
     """Render the lab, and put other hosts into its boot server's index."""
-    opened = inspect_cluster(ROOT / "inventory/lab")
+    opened = inspect(ROOT / "inventory/lab")
     files = dict(render_tree(opened.plan, opened.catalogue, {"boot"}))
     index, manifest = json.loads(files["boot/boot.json"]), json.loads(files[MANIFEST])
     index["hosts"] = {}

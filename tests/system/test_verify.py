@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.cli.common import inspect_cluster
+from cluster_model.pipeline import inspect
 from cluster_model.twin.keeper import find_state
 from cluster_model.twin.machine import list_obstacles
 from cluster_model.twin.management import list_missing
@@ -87,7 +87,7 @@ class Twin:
 
 @pytest.fixture(scope="module")
 def plan():
-    return inspect_cluster(ROOT / CLUSTER).plan
+    return inspect(ROOT / CLUSTER).plan
 
 
 @pytest.fixture(scope="module")

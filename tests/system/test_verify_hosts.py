@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.cli.common import inspect_cluster
+from cluster_model.pipeline import inspect
 from cluster_model.verify.read.collect import find_address
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ KbdInteractiveAuthentication no
 
 @pytest.fixture(scope="module")
 def plan():
-    return inspect_cluster(LAB).plan
+    return inspect(LAB).plan
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,7 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
     if old.name != new.name:
         found.settings.append(ValueChange("cluster", "name", old.name, new.name))
     if not found and any(
-        getattr(old, part.name) != getattr(new, part.name) for part in fields(old) if part.name not in _COMPARED
+        getattr(old, part.name) != getattr(new, part.name) for part in fields(old) if part.compare and part.name not in _COMPARED
     ):
         found.settings.append(ValueChange("cluster", "power or materials", "", "differ"))
     return found

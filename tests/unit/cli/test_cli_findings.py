@@ -13,10 +13,9 @@ from cluster_model.cli.findings import (
     format_github,
     format_json,
     format_text,
-    promote_warnings,
     wants_colour,
 )
-from cluster_model.diagnostic import Diagnostic
+from cluster_model.diagnostic import Diagnostic, promote_warnings
 from cluster_model.texts import UNPRINTABLE
 
 LINES = {"lab/cluster.yml": ("networks:", "  compute:", "    mtu_bytes: 9500", "\tid: 1", "x" * 300, "  名前: 値")}

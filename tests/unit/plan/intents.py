@@ -9,6 +9,7 @@ from cluster_model.intent.load import load_cluster
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.references.agreement import check_references
 from cluster_model.plan.build import build_plan
+from tests.planned import open_example
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -86,10 +87,6 @@ def vary_example(name, **values):
     return change(load_example(name).cluster.model_dump(exclude_unset=True, mode="json"), **values)
 
 
-@functools.cache
 def plan_example(name):
     """Return an example's plan."""
-    loaded = load_example(name)
-    plan, findings = build_plan(loaded.cluster, catalogue(), loaded.facts, loaded.digest)
-    assert plan is not None, findings
-    return plan
+    return open_example(name).plan

@@ -14,11 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.plan.compare.plans import compare_plans
 from cluster_model.render.tree import render_tree
+from tests.planned import open_folder
 
 ROOT = Path(__file__).parents[3]
 DRIVING = ROOT / "inventory/driving"
@@ -39,10 +37,8 @@ SHARED_NODES = {"control-001", "control-002", "control-003"}
 
 
 def make_tree(folder):
-    loaded = load_cluster(folder)
-    catalogue, _ = load_catalogue()
-    plan, findings = build_plan(loaded.cluster, catalogue, loaded.facts, loaded.digest)
-    assert plan is not None, findings
+    opened = open_folder(folder)
+    plan, catalogue = opened.plan, opened.catalogue
     return plan, render_tree(plan, catalogue, {"switches", "inventory", "cabling", "plan"})
 
 

@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cluster_model.catalogue.load import load_catalogue
 from cluster_model.cli.diff import command as diff
 from cluster_model.cli.diff import summarize
 from cluster_model.cli.show import command as show
 from cluster_model.cli.show import find
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.plan.compare.plans import compare_plans
 from cluster_model.plan.compare.tenants import ValueChange
+from tests.planned import open_example
 
 ROOT = Path(__file__).parents[3]
 LAB = ROOT / "inventory/lab"
@@ -23,9 +21,7 @@ LAB = ROOT / "inventory/lab"
 
 @pytest.fixture(scope="module")
 def plan():
-    loaded = load_cluster(LAB)
-    found, _ = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    return found
+    return open_example("lab").plan
 
 
 def swap(plan, part, index, **changes):

@@ -9,29 +9,24 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cluster_model.catalogue.load import load_catalogue
 from cluster_model.cli.diff import _describe as describe_changes
 from cluster_model.cli.plan import _wrap
 from cluster_model.cli.plan import command as plan_command
 from cluster_model.cli.show import command as show
 from cluster_model.cli.show import find
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.plan.compare.plans import compare_plans
 from cluster_model.plan.model.overlay import Filter
 from cluster_model.render.cabling import render_cabling
 from cluster_model.render.page.index import render_page
 from cluster_model.render.plan_json import render_plan_json, summarize
+from tests.planned import open_folder
 
 ROOT = Path(__file__).parents[3]
 DRIVING = ROOT / "inventory/driving"
 
 
 def make_plan(folder):
-    loaded = load_cluster(folder)
-    plan, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    assert plan is not None, findings
-    return plan
+    return open_folder(folder).plan
 
 
 @pytest.fixture(scope="module")

@@ -9,23 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.catalogue.load import load_catalogue
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.render.manifest import MANIFEST, family_of, read_manifest
 from cluster_model.render.plan_json import summarize
 from cluster_model.render.tree import FAMILIES, list_unrendered, render_tree
+from tests.planned import open_folder
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ["lab", "superpod-roce", "superpod-h100", "driving"]
 
 
 def make_plan(name):
-    loaded = load_cluster(ROOT / "inventory" / name)
-    catalogue, _ = load_catalogue()
-    plan, findings = build_plan(loaded.cluster, catalogue, loaded.facts, loaded.digest)
-    assert plan is not None, findings
+    opened = open_folder(ROOT / "inventory" / name)
+    plan, catalogue = opened.plan, opened.catalogue
     return plan, catalogue
 
 

@@ -8,15 +8,11 @@ import shutil
 import ssl
 import urllib.request
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from cluster_model.catalogue.load import load_catalogue
 from cluster_model.deploy.power import set_boot, switch_machines
-from cluster_model.intent.load import load_cluster
 from cluster_model.intent.model.bmc import Bmc as BmcSettings
-from cluster_model.plan.build import build_plan
 from cluster_model.transport.bmc.controller import BmcError, BmcLogin, BmcTarget
 from cluster_model.transport.bmc.opening import open_bmc
 from cluster_model.transport.bmc.planned import Door, list_doors
@@ -24,6 +20,7 @@ from cluster_model.transport.bmc.probe import probe
 from cluster_model.transport.secrets import Secrets
 from cluster_model.verify.hosts.machines import known_serial, visit_bmcs
 from tests.baremetal.bmc_double import run_doubles
+from tests.planned import open_example
 
 USER, PASSWORD = "admin", "correct horse"
 LOGIN = BmcLogin(USER, PASSWORD, cipher=3, answer_s=30, retries=1)
@@ -285,8 +282,7 @@ def test_who_answers_is_told_before_any_login(ports):
 
 
 def test_firmware_follows_the_plan():
-    loaded = load_cluster(Path("inventory/lab"))
-    plan, _ = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts)
+    plan = open_example("lab").plan
     doors, findings = list_doors(plan, plan.servers, BmcSettings(user="x"), Secrets({"GPUYARD_SECRET_BMC_PASSWORD": "x"}))
     assert not findings
     assert {d.target.name.partition("-")[0] for d in doors if not d.target.uefi} == {"control"}

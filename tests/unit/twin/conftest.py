@@ -8,20 +8,17 @@ import pytest
 from cluster_model.twin.ethernet.scope import Sampling, choose_scope
 from cluster_model.twin.machine import NEEDS
 from cluster_model.twin.tree import open_tree
+from tests.planned import open_folder
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(Path(__file__).parents[1] / "render/switch"))
 
 
 def _render(cluster, wanted=frozenset({"plan", "switches"})):
-    from cluster_model.catalogue.load import load_catalogue
-    from cluster_model.intent.load import load_cluster
-    from cluster_model.plan.build import build_plan
     from cluster_model.render.tree import render_tree
 
-    loaded, catalogue = load_cluster(cluster), load_catalogue()[0]
-    plan, findings = build_plan(loaded.cluster, catalogue, loaded.facts, loaded.digest)
-    assert plan is not None, findings
+    opened = open_folder(cluster)
+    plan, catalogue = opened.plan, opened.catalogue
     return render_tree(plan, catalogue, set(wanted))
 
 

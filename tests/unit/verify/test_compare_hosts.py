@@ -14,8 +14,8 @@ import pytest
 from told import describe
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.cli.common import inspect_cluster
 from cluster_model.cli.main import run
+from cluster_model.pipeline import inspect
 from cluster_model.transport.sweep import Reply
 from cluster_model.verify.hosts.compare import Told, compare_hosts, dump_told, judge, load_told, read_reply
 from cluster_model.verify.manual_hosts import MANUALS
@@ -31,12 +31,12 @@ def catalogue():
 
 @pytest.fixture(scope="session")
 def driving():
-    return inspect_cluster(ROOT / "inventory/driving").plan
+    return inspect(ROOT / "inventory/driving").plan
 
 
 @pytest.fixture(scope="session")
 def superpod():
-    return inspect_cluster(ROOT / "inventory/superpod-h100").plan
+    return inspect(ROOT / "inventory/superpod-h100").plan
 
 
 def tell(plan, **changed):

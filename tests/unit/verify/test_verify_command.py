@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from answers import LINUX
 
-from cluster_model.cli.common import inspect_cluster
 from cluster_model.cli.main import run
+from cluster_model.pipeline import inspect
 from cluster_model.render.inventory.document import render_inventory
 from cluster_model.transport.double import DoubleOpener
 from cluster_model.transport.session import Login
@@ -132,7 +132,7 @@ def test_scope(lab):
 
 
 def test_targets_are_where_ansible_goes(lab):
-    opened = inspect_cluster(Path(LAB))
+    opened = inspect(Path(LAB))
     rendered = json.loads(render_inventory(opened.plan, opened.catalogue, {}))
     addresses = dict(
         re.findall(r'"ansible_host":"([^"]+)".*?"gpuyard_name":"([^"]+)"', json.dumps(rendered, separators=(",", ":")))

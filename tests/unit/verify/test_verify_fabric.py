@@ -66,9 +66,9 @@ def test_a_fabric_as_planned(lab, observed):
 def test_the_example_with_tenants_too():
     from pathlib import Path
 
-    from cluster_model.cli.common import inspect_cluster
+    from cluster_model.pipeline import inspect
 
-    plan = inspect_cluster(Path("inventory/driving")).plan
+    plan = inspect(Path("inventory/driving")).plan
     observed = make_fabric(plan)
     assert compare_fabric(plan, observed).jobs == ()
     leaf = next(switch for switch in plan.switches if switch.network == "business" and switch.role == "leaf")

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
+from tests.planned import open_example
 
 ROOT = Path(__file__).parents[4]
 
@@ -16,10 +14,7 @@ def read_plan():
     """Return what plans an example cluster by its name."""
 
     def read(name):
-        loaded = load_cluster(ROOT / "inventory" / name)
-        found, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-        assert found is not None, findings
-        return found
+        return open_example(name).plan
 
     return read
 

@@ -7,23 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.render.drawings.diagrams import draw_fabrics, draw_racks, draw_tenants
 from cluster_model.render.drawings.fabric import lay_out_fabrics
 from cluster_model.render.drawings.racks import MAX_RACKS, lay_out_racks
 from cluster_model.render.drawings.shapes import fit, measure, sample, wrap
+from tests.planned import open_example
 
 ROOT = Path(__file__).parents[4]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def read(name):
-    loaded = load_cluster(ROOT / "inventory" / name)
-    found, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    assert found is not None, findings
-    return found
+    return open_example(name).plan
 
 
 @pytest.fixture(scope="module", params=["lab", "driving", "superpod-roce", "superpod-h100"])

@@ -7,9 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.render.tree import render_tree
+from tests.planned import open_folder
 
 UFM = "  ufm: {id: 2, model: nvidia/ufm-3.1, role: fabric-manager, manages: compute, count: 2, racks: network}\n"
 INTENT = f"""\
@@ -51,10 +50,7 @@ def make_plan(form, switches="", servers=""):
         if facts:
             text += f"facts: {{{', '.join(f'{kind}: {kind}.csv' for kind in facts)}}}\n"
         (folder / "cluster.yml").write_text(text, "utf-8")
-        loaded = load_cluster(folder)
-        plan, findings = build_plan(loaded.cluster, load_catalogue()[0], loaded.facts, loaded.digest)
-    assert plan is not None, findings
-    return plan
+        return open_folder(folder).plan
 
 
 @cache

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.catalogue.load import load_catalogue
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.render.inventory.document import render_inventory
 from cluster_model.render.inventory.gpu import list_socket_interfaces
+from tests.planned import open_example
 from tests.unit.render.inventory.reading import get_vars
 
 ROOT = Path(__file__).parents[4]
@@ -18,10 +16,8 @@ ROOT = Path(__file__).parents[4]
 
 @pytest.fixture(scope="module")
 def case():
-    loaded = load_cluster(ROOT / "inventory/driving")
-    catalogue, _ = load_catalogue()
-    plan, findings = build_plan(loaded.cluster, catalogue, loaded.facts, loaded.digest)
-    assert plan is not None, findings
+    opened = open_example("driving")
+    plan, catalogue = opened.plan, opened.catalogue
     return plan, json.loads(render_inventory(plan, catalogue, {"cluster.yml": "0" * 64}))
 
 

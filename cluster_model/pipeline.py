@@ -1,0 +1,449 @@
+"""gpuyard as a library: a cluster taken from its files to a design, to rendered files, and held against gear.
+
+Nothing here prints, asks, or ends the process. What is wrong with what a user wrote comes back as findings (`Diagnostic`), each
+with its place; a stage starts only where those before it found no errors. `gpuyard explain ID` is the manual of a finding.
+
+Stages are imported by the functions that run them: to import this module costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from cluster_model.diagnostic import Diagnostic, has_errors, promote_warnings
+
+if TYPE_CHECKING:
+    from cluster_model.catalogue.load import Catalogue
+    from cluster_model.intent.load import Loaded
+    from cluster_model.intent.model.cluster import Cluster
+    from cluster_model.plan.compare.plans import Comparison
+    from cluster_model.plan.model import Plan
+    from cluster_model.render.write import Written
+    from cluster_model.verify.cabling.places import Job
+    from cluster_model.verify.hosts.compare import Told
+    from cluster_model.verify.observed import Observed
+    from cluster_model.verify.read.collect import Scope
+
+__all__ = [
+    "Changes",
+    "Inspection",
+    "Opened",
+    "RefusedError",
+    "UnknownNameError",
+    "Verified",
+    "check_families",
+    "choose_scope",
+    "compare",
+    "inspect",
+    "plan",
+    "render",
+    "validate",
+    "verify",
+    "verify_hosts",
+    "write",
+]
+
+
+class RefusedError(Exception):
+    """There is no result, and `findings` say why: located, in the order of print, at least one of them an error."""
+
+    def __init__(self, findings: Sequence[Diagnostic]) -> None:
+        first = next(finding for finding in findings if finding.severity == "error")
+        super().__init__(f"{first.id} {first.summary}")
+        self.findings = list(findings)
+
+
+class UnknownNameError(ValueError):
+    """A name that the caller gave is none of those there are; `kind` is `network`, `rack` or `family`."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A cluster with its plan.
+
+    Args:
+        cluster: the intent.
+        catalogue: the hardware it may use.
+        plan: every choice made.
+        findings: what was found on the way, located, in the order of print.
+        loaded: the intent's text, facts and digest.
+    """
+
+    cluster: Cluster
+    catalogue: Catalogue
+    plan: Plan
+    findings: list[Diagnostic]
+    loaded: Loaded
+
+
+@dataclass(slots=True)
+class Inspection:
+    """How far a cluster got.
+
+    Args:
+        loaded: the intent with the place of every value, and the facts beside it.
+        findings: what was found on the way, located, in the order of print.
+        catalogue: the hardware it may use; None where the intent holds errors.
+        plan: every choice made; None where a stage before it, or planning itself, found errors.
+    """
+
+    loaded: Loaded
+    findings: list[Diagnostic]
+    catalogue: Catalogue | None = None
+    plan: Plan | None = None
+
+    @property
+    def opened(self) -> Opened | None:
+        """Return the cluster with its plan, whatever the design rules say of it; None where there is no plan."""
+        cluster = self.loaded.cluster
+        if cluster is None or self.catalogue is None or self.plan is None:
+            return None
+        return Opened(cluster, self.catalogue, self.plan, self.findings, self.loaded)
+
+    def accept(self, *, strict: bool = False) -> Opened:
+        """Return the cluster with its plan, where nothing was found that forbids to build it.
+
+        Args:
+            strict: whether a warning forbids it too.
+
+        Raises:
+            RefusedError: there are errors.
+        """
+        findings = promote_warnings(self.findings) if strict else self.findings
+        if has_errors(findings):
+            raise RefusedError(findings)
+        opened = self.opened
+        if opened is None:
+            raise RuntimeError("a stage stopped without an error")
+        return opened
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changes from one cluster to another; false where nothing does.
+
+    Args:
+        comparison: devices, cables, addresses, tenants and settings that differ.
+        config_lines: lines (added, removed) by path below `switches/`, for files of switches that stand in both and differ; a
+            line that only moves is no change.
+    """
+
+    comparison: Comparison
+    config_lines: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.comparison)
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Gear held against the plan.
+
+    Args:
+        jobs: what there is to do, in the order of a walk: by rack, from the floor up. Each has its finding, located.
+        counts: of cabling: cables by state (`CablingReport`); of fabric: how many things of each kind were compared.
+        unreached: devices that did not answer, with the reason.
+    """
+
+    jobs: tuple[Job, ...]
+    counts: dict[str, int]
+    unreached: dict[str, str]
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """Return the findings in the order of the jobs."""
+        return [job.finding for job in self.jobs]
+
+
+def inspect(path: Path | str, *, rules: bool = True) -> Inspection:
+    """Take a cluster through intent, catalogue, plan and design rules, up to the first stage that finds errors.
+
+    Args:
+        path: folder with cluster.yml, or the file. Files that the intent names, and a folder `catalogue/`, are read beside it.
+        rules: whether the plan is held against the design rules too.
+
+    Returns:
+        What was reached. Never raises on what a user wrote: a path that leads nowhere is finding YML005.
+
+    Errors:
+        YML001 to YML010, INT, FCT and PRV of the intent; CAT of its own catalogue; HWR, NOS, PLC, NET, ADR and CAB of the plan;
+        all others that docs/rules.md lists of the design rules.
+    """
+    from cluster_model.intent.load import load_cluster
+
+    loaded = load_cluster(Path(path))
+    inspection = Inspection(loaded, list(loaded.findings))
+    if loaded.cluster is not None and not has_errors(loaded.findings):
+        found = _run_stages(inspection, loaded.cluster, rules=rules)
+        inspection.findings += [loaded.source.locate(finding) for finding in found]
+    inspection.findings.sort(key=lambda finding: finding.sort_key)
+    return inspection
+
+
+def _run_stages(inspection: Inspection, cluster: Cluster, *, rules: bool) -> list[Diagnostic]:
+    """Run the stages after the intent, each only when those before it found no errors; return what they found."""
+    from cluster_model.catalogue.load import load_catalogue
+    from cluster_model.plan.build import build_plan
+
+    loaded = inspection.loaded
+    extra = loaded.folder / "catalogue"
+    inspection.catalogue, findings = load_catalogue(extra if extra.is_dir() else None)
+    if has_errors(findings):
+        return findings
+    made, more = build_plan(cluster, inspection.catalogue, loaded.facts, loaded.digest)
+    # Our own files are read as the planner asks for them, and one that is broken looks to it like one that is not there.
+    findings = inspection.catalogue.findings()
+    if has_errors(findings):
+        return findings
+    findings = [*findings, *more]
+    if made is None or has_errors(findings):
+        return findings
+    inspection.plan = made
+    if not rules:
+        return findings
+    from cluster_model.checks import check_plan
+
+    return [*findings, *check_plan(made, cluster, inspection.catalogue, loaded.facts)]
+
+
+def validate(path: Path | str, *, strict: bool = False) -> list[Diagnostic]:
+    """Return everything that is found in a cluster, located, in the order of print: errors first, then by place.
+
+    Args:
+        path: folder with cluster.yml, or the file.
+        strict: whether warnings become errors.
+
+    Errors:
+        Those of `inspect`.
+    """
+    findings = inspect(path).findings
+    return promote_warnings(findings) if strict else findings
+
+
+def plan(path: Path | str, *, strict: bool = False) -> Opened:
+    """Return a cluster with its plan, where nothing was found that forbids to build it.
+
+    Args:
+        path: folder with cluster.yml, or the file.
+        strict: whether a warning forbids it too.
+
+    Returns:
+        The plan, with the intent and the hardware that it was made of, and the findings that remain: warnings and notes.
+
+    Raises:
+        RefusedError: there are errors; they are those of `inspect`.
+    """
+    return inspect(path).accept(strict=strict)
+
+
+def check_families(only: Collection[str]) -> None:
+    """Raise UnknownNameError where a name is no family of rendered files."""
+    from difflib import get_close_matches
+
+    from cluster_model.render.tree import FAMILIES
+
+    for name in only:
+        if name not in FAMILIES:
+            near = get_close_matches(name, FAMILIES, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FAMILIES)}"
+            raise UnknownNameError("family", f"there is no family {name}; {hint}")
+
+
+def render(opened: Opened, only: Collection[str] | None = None) -> dict[str, bytes]:
+    """Return every file that follows from a plan: switch configurations, inventory, cabling, boot files, drawings.
+
+    Secrets are named in the files, and never in them.
+
+    Args:
+        opened: the cluster.
+        only: families to render, names from `render.tree.FAMILIES`; None for all.
+
+    Returns:
+        Content by relative path, manifest.json last. The same cluster gives the same bytes.
+
+    Raises:
+        RefusedError: a switch template is broken (RND001), or data reads like a reference to a secret (RND002).
+        UnknownNameError: there is no such family.
+    """
+    from cluster_model.render.switch import SwitchTemplateError
+    from cluster_model.render.tree import DataError, render_tree
+
+    check_families(only or ())
+    try:
+        return render_tree(opened.plan, opened.catalogue, only, findings=opened.findings, inputs=_sum_inputs(opened))
+    except (SwitchTemplateError, DataError) as error:
+        raise RefusedError([error.finding]) from error
+
+
+def _sum_inputs(opened: Opened) -> dict[str, str]:
+    """Return the sha256 of every file that the intent's digest is made from, by its name there; `-` for a missing one."""
+    import hashlib
+
+    from cluster_model.intent.load import list_inputs
+
+    loaded = opened.loaded
+    others = list_inputs(opened.cluster, loaded.folder)
+    paths = {"cluster.yml": Path(loaded.source.file), **{name: loaded.folder / name for name in others}}
+    sums = {}
+    for name, path in sorted(paths.items()):
+        try:
+            sums[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        except (OSError, ValueError):
+            sums[name] = "-"
+    return sums
+
+
+def write(
+    opened: Opened, files: Mapping[str, bytes], target: Path | str, only: Collection[str] | None = None, *, dry_run: bool = False
+) -> Written:
+    """Make a folder hold rendered files: only what changed, all or nothing; what is not gpuyard's stays.
+
+    Args:
+        opened: the cluster that the files were rendered from.
+        files: what `render` returned.
+        target: the folder, created where it is missing.
+        only: the families that were rendered; files of others stay as they are. None: all were.
+        dry_run: whether only to tell what would be done.
+
+    Returns:
+        Paths written, removed, unchanged and foreign, relative and sorted.
+
+    Raises:
+        WriteError: the folder is not gpuyard's or cannot be written. What stood there stands.
+    """
+    from cluster_model.render.write import compare_tree, write_tree
+
+    if dry_run:
+        return compare_tree(Path(target), files, only)
+    return write_tree(Path(target), files, opened.plan.digest, only)
+
+
+def compare(before: Opened, after: Opened) -> Changes:
+    """Return what changes from one cluster to another; switches are rendered where anything does.
+
+    Args:
+        before: the cluster as it stands.
+        after: the cluster as it is wanted.
+
+    Returns:
+        Changes in the order of the plans.
+
+    Raises:
+        RefusedError: a switch template is broken (RND001).
+    """
+    from cluster_model.plan.compare.plans import compare_plans
+
+    comparison = compare_plans(before.plan, after.plan)
+    return Changes(comparison, _count_config_lines(before, after) if comparison else {})
+
+
+def _count_config_lines(before: Opened, after: Opened) -> dict[str, tuple[int, int]]:
+    from cluster_model.render.switch import SwitchTemplateError, render_switches
+
+    try:
+        old, new = (dict(render_switches(opened.plan, opened.catalogue)) for opened in (before, after))
+    except SwitchTemplateError as error:
+        raise RefusedError([error.finding]) from error
+    counts: dict[str, tuple[int, int]] = {}
+    for path, text in new.items():
+        if path in old and old[path] != text:
+            was, now = Counter(old[path].splitlines()), Counter(text.splitlines())
+            counts[path.removeprefix("switches/")] = ((now - was).total(), (was - now).total())
+    return counts
+
+
+def choose_scope(opened: Opened, networks: Sequence[str] = (), racks: Sequence[str] = ()) -> Scope:
+    """Return a part of a cluster to look at.
+
+    Args:
+        opened: the cluster.
+        networks: names of networks; none for all.
+        racks: names of racks, in any case; none for all.
+
+    Raises:
+        UnknownNameError: there is no such network or rack.
+    """
+    from cluster_model.verify.read.collect import Scope
+
+    racks = [rack.upper() for rack in racks]
+    known = {"network": [network.name for network in opened.plan.networks], "rack": [rack.name for rack in opened.plan.racks]}
+    for kind, names in (("network", networks), ("rack", racks)):
+        for name in names:
+            if name not in known[kind]:
+                raise UnknownNameError(kind, f"there is no {name}; the plan has {', '.join(known[kind])}")
+    return Scope(tuple(networks), tuple(racks))
+
+
+def verify(
+    opened: Opened,
+    observed: Observed,
+    what: Literal["cabling", "fabric"] = "cabling",
+    scope: Scope | None = None,
+    *,
+    strict: bool = False,
+) -> Verified:
+    """Compare what switches and hosts reported with the plan. Nothing is asked of them here.
+
+    Args:
+        opened: the cluster.
+        observed: what devices told: `verify.read.collect.observe` asks them, `verify.observed.load_observed` reads a file that
+            `gpuyard verify --save` wrote.
+        what: `cabling`: who is at the other end of each cable; `fabric`: BGP sessions, AS numbers, MTU, ECMP width and PFC.
+        scope: the part to look at, from `choose_scope`; None for all.
+        strict: whether warnings become errors.
+
+    Errors:
+        VER001 to VER014 of cabling, VER030 to VER037 of fabric, VER020 to VER022 of devices that were not reached, are others
+        than planned, or did not tell everything.
+    """
+    from cluster_model.verify.cabling.compare import compare_cabling
+    from cluster_model.verify.cabling.places import Places
+    from cluster_model.verify.fabric import compare_fabric, report_devices
+    from cluster_model.verify.read.collect import Scope
+
+    scope = scope if scope is not None else Scope()
+    made = opened.plan
+    off: list[str] = []
+    if what == "cabling":
+        cabling = compare_cabling(made, observed, scope.cables(made))
+        jobs, counts = cabling.jobs, dict(cabling.counts)
+        off = [job.device for job in jobs if job.finding.id == "VER007"]
+    else:
+        fabric = compare_fabric(made, observed, scope.switches(made))
+        jobs, counts = fabric.jobs, dict(fabric.compared)
+    found = sorted([*jobs, *report_devices(Places(made), observed, silent=off)], key=lambda job: job.sort_key)
+    locate = opened.loaded.source.locate
+    located = [replace(job, finding=locate(job.finding)) for job in found]
+    if strict:
+        located = [replace(job, finding=promote_warnings([job.finding])[0]) for job in located]
+    unreached = {device.name: device.reason for device in observed.devices.values() if not device.reached}
+    return Verified(tuple(located), counts, unreached)
+
+
+def verify_hosts(opened: Opened, told: Mapping[str, Told]) -> dict[str, list[Diagnostic]]:
+    """Compare what hosts told of themselves with the plan: model, serial number, GPUs, ports, driver, limits, routes, time.
+
+    Args:
+        opened: the cluster.
+        told: by server; `verify.hosts.compare.load_told` reads a file that `gpuyard verify hosts --save` wrote. Servers that are
+            not in the plan must not be among them.
+
+    Returns:
+        Findings by server in the order given, located; empty where a host is as planned.
+
+    Errors:
+        HST001 to HST019.
+    """
+    from cluster_model.verify.hosts.compare import compare_hosts
+
+    locate = opened.loaded.source.locate
+    found = compare_hosts(opened.plan, opened.catalogue, told)
+    return {name: [locate(finding) for finding in findings] for name, findings in found.items()}
