@@ -18,6 +18,8 @@ from cluster_model.verify.cabling.ibnetdiscover import End, Names, Node, read_to
 
 FLUSH = "force_log_flush TRUE\n"
 """The twin's own line in opensm.conf: what OpenSM says is read while it runs."""
+ASK = ("--timeout", "60000")
+"""How long the diagnostics wait for an answer, in ms: their second is over on a busy machine. What is cut off ibsim tells at once."""
 _ENGINE = re.compile(r"osm_ucast_mgr_process: (\S+) tables configured")
 _KEY = re.compile(r"0x([0-9a-f]{4})")
 _MASTER = re.compile(r"sm guid (0x[0-9a-f]+),.* priority (\d+) state (\d)")
@@ -168,12 +170,12 @@ class RunningSubnet:
 
     def find_master(self) -> tuple[str, int]:
         """Return the port GUID of the manager that is master, and its priority; ("", 0) where none answers."""
-        found = _MASTER.search(self.simulator.run(self.watcher, "sminfo", check=False))
+        found = _MASTER.search(self.simulator.run(self.watcher, "sminfo", *ASK, check=False))
         return (f"0x{int(found[1], 16):016x}", int(found[2])) if found and found[3] == "3" else ("", 0)
 
     def port_guid(self, end: End) -> str:
         """Return the GUID that an adapter's port has here."""
-        said = self.simulator.run(self.ids[end], "smpquery", "-D", "nodeinfo", "0")
+        said = self.simulator.run(self.ids[end], "smpquery", *ASK, "-D", "nodeinfo", "0")
         found = re.search(r"PortGuid:\.*0x([0-9a-f]+)", said)
         return f"0x{int(found[1], 16):016x}" if found else ""
 
@@ -181,17 +183,17 @@ class RunningSubnet:
 
     def discover(self) -> str:
         """Return what ibnetdiscover prints."""
-        return self.simulator.run(self.watcher, "ibnetdiscover", check=False)
+        return self.simulator.run(self.watcher, "ibnetdiscover", *ASK, check=False)
 
     def walk(self, text: str, adapters: Collection[End]) -> Walk:
         """Walk the forwarding tables from every leaf to adapters; `text` is what ibnetdiscover printed."""
-        tables = read_tables(self.simulator.run(self.watcher, "dump_fts", "-n", check=False))
+        tables = read_tables(self.simulator.run(self.watcher, "dump_fts", *ASK, "-n", check=False))
         nodes: dict[str, Node] = read_topology(text)
         return walk_tables(nodes, tables, read_lids(text), self.names, self.heights, adapters)
 
     def read_keys(self, lid: int) -> list[int]:
         """Return the partition keys of an adapter's port, in the order of its table."""
-        said = self.simulator.run(self.watcher, "smpquery", "pkeys", str(lid), "1", check=False)
+        said = self.simulator.run(self.watcher, "smpquery", *ASK, "pkeys", str(lid), "1", check=False)
         rows = [line.partition(":")[2] for line in said.splitlines() if re.match(r"\s*\d+:", line)]
         return [value for row in rows for key in _KEY.findall(row) if (value := int(key, 16))]
 
