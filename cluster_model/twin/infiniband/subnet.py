@@ -19,7 +19,7 @@ from cluster_model.verify.cabling.ibnetdiscover import End, Names, Node, read_to
 FLUSH = "force_log_flush TRUE\n"
 """The twin's own line in opensm.conf: what OpenSM says is read while it runs."""
 ASK = ("--timeout", "60000")
-"""How long the diagnostics wait for an answer, in ms: their second is over on a busy machine. What is cut off ibsim tells at once."""
+"""How long the diagnostics wait for an answer, in ms: a second is over on a busy machine. ibsim tells at once what is cut off."""
 _ENGINE = re.compile(r"osm_ucast_mgr_process: (\S+) tables configured")
 _KEY = re.compile(r"0x([0-9a-f]{4})")
 _MASTER = re.compile(r"sm guid (0x[0-9a-f]+),.* priority (\d+) state (\d)")
