@@ -24,6 +24,7 @@ MARK = "gpuyard-"
 """Partitions that this installer made begin so."""
 TRIES = 40
 PAUSE_S = 3
+LATER = {408, 429, 503}
 SILENCE_S = 30
 TYPES = {"esp": "ef00", "bios": "ef02", "linux": "8300"}
 
@@ -80,12 +81,12 @@ def bring_up(port, net):
 
 
 def ask(url, body=None, headers=None):
-    """Return an open answer; tried again while the boot server is silent or says that it is not ready (503)."""
+    """Return an open answer; tried again while the boot server is silent, or says that it is busy or not ready."""
     for left in range(TRIES, 0, -1):
         try:
             return urllib.request.urlopen(urllib.request.Request(url, body, headers or {}), timeout=SILENCE_S)
         except urllib.error.HTTPError as error:
-            if error.code != 503 or left == 1:
+            if error.code not in LATER or left == 1:
                 words = error.read(300).decode(errors="replace").strip()
                 raise InstallError(f"the boot server refuses {url.partition('?')[0]}: {error.code} {words}") from None
         except OSError as error:

@@ -175,7 +175,7 @@ def test_a_boot_server_that_cannot_go_on_in_the_middle_stops_it(installer, monke
 
 
 def test_a_refusal_is_told_in_the_boot_servers_words_and_503_is_waited_for(installer, monkeypatch):
-    codes = iter([503, 503, 403])
+    codes = iter([503, 429, 408, 503, 403])
 
     def urlopen(request, timeout):
         raise urllib.error.HTTPError(request.full_url, next(codes), "", {}, io.BytesIO(b"the token is not good\n"))
