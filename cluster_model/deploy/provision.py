@@ -106,7 +106,7 @@ _HOST_KEY = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}( [\x20-\x7e]*)?")
 
 def _remember(file: Path, address: str, host_key: str) -> None:
     """Put the key that a host reported into known_hosts in place of what stood there for its address."""
-    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    lines = file.read_text("utf-8", "replace").splitlines() if file.exists() else []
     wanted = f"{address} {host_key}"
     if not host_key or wanted in lines:
         return
@@ -187,6 +187,8 @@ class Installation:
             self.journal.write(host.name, "refused", what="start", reason=str(error))
         except OSError as error:
             self._fail(host, f"the journal cannot be written: {error.strerror}")
+        except Exception as error:  # the others are not to be left in the middle of what they are at
+            self._fail(host, f"gpuyard has a defect, please report it ({type(error).__name__}: {error})")
         return host.name
 
     def _is_done(self, host: Host, node: Node) -> bool:

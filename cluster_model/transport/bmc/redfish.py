@@ -287,6 +287,10 @@ def _explained(login: BmcLogin) -> Iterator[None]:
         raise BmcError("language", f"what answers is no Redfish: {shorten(error)[:120]}") from None
     except OSError as error:
         raise _explain_connection(str(error), login) from None
+    except (
+        Exception
+    ) as error:  # nobody knows what a library makes of what a BMC makes up; the others are to be visited all the same
+        raise BmcError("language", f"what answers is no Redfish: {type(error).__name__}: {shorten(error)[:120]}") from None
 
 
 def _may_be_done(error: BmcError) -> bool:

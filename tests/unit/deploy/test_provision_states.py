@@ -394,6 +394,18 @@ def test_a_machine_that_does_not_say_otherwise_is_the_planned_one(journal, told)
     assert make(journal, machine).run()["a"].state == "reachable"
 
 
+def test_a_defect_at_one_machine_leaves_the_others_alone(journal):
+    class DoubleOddMachine(DoubleMachine):
+        def read_power(self):
+            raise LookupError("nobody thought of that")
+
+    nodes = make(journal, DoubleOddMachine(journal, "a"), DoubleMachine(journal, "b")).run()
+    assert nodes["b"].state == "reachable"
+    assert reasons({"a": nodes["a"]})["a"] == (
+        "failed", "gpuyard has a defect, please report it (LookupError: nobody thought of that)"
+    )  # fmt: skip
+
+
 def test_a_wrong_password_is_tried_once(journal):
     machine = DoubleMachine(journal, "a", error=BmcError("login", "wrong user or password"))
     make(journal, machine).run()

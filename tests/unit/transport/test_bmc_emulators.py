@@ -44,7 +44,7 @@ class Emulator:
     def __init__(self, folder, language):
         self.folder, self.language = folder, language
         self.port = free_port(socket.SOCK_STREAM if language == "redfish" else socket.SOCK_DGRAM)
-        self.target = BmcTarget("n1", ADDRESS[language], port=self.port)
+        self.target = BmcTarget("n1", ADDRESS[language], serial="S1", port=self.port)
 
     def door(self, login=LOGIN):
         return Door(self.target, login, (self.language,))

@@ -7,6 +7,7 @@ import os
 import shutil
 import ssl
 import urllib.request
+import zlib
 from dataclasses import replace
 
 import pytest
@@ -173,6 +174,16 @@ def test_an_answer_ends_in_time_and_in_size_and_leads_nowhere_else(number, ports
     if fault == "elsewhere":
         assert "it leads to https://127.90.0.1" in str(told.error)
         assert count(ports, number, "asked", "127.90.0.1") == 0
+
+
+def test_what_a_library_makes_of_it_ends_no_visit_to_others(ports, monkeypatch):
+    def fail(*_):
+        raise zlib.error("what nobody thought of")
+
+    monkeypatch.setattr("cluster_model.transport.bmc.redfish.RedfishBmc._macs", fail)
+    told = visit_bmcs([door(ports, 1), door(ports, 42)], 1)
+    assert told["n1"].error is not None and "no Redfish: error: what nobody thought of" in str(told["n1"].error)
+    assert told["n42"].error is None
 
 
 @pytest.mark.parametrize("number", [78, 79])
