@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.forked import Command
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and what they start, and interrupt, would inherit that.
@@ -66,6 +68,13 @@ def collection():
     if not link.is_symlink():
         link.symlink_to("../../../..")
     return ROOT / ".ansible/collections"
+
+
+@pytest.fixture(scope="module")
+def command():
+    """Return gpuyard, to run in processes of its own with limits."""
+    with Command() as loaded:
+        yield loaded
 
 
 @pytest.fixture(autouse=True)

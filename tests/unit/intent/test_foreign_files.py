@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,6 @@ from tests.unit.intent.test_load import BASE
 SECRET = "TOKEN=hunter2-very-secret"
 ADMIN = "provisioning: {admins: {ops: {key_files: [FILE]}}}\n"
 FACTS = "facts: {servers: FILE}\n"
-
-
-def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command with little memory and a minute of a processor; one that waits for ever is ended after an hour."""
-    limits = f"ulimit -v 2000000 -t 60; exec {sys.executable} -c 'from cluster_model.cli.main import main; main()' \"$@\""
-    command = ["bash", "-c", limits, "gpuyard", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=3600, check=False)
 
 
 def write(folder: Path, more: str, name: str) -> Path:
@@ -40,50 +32,50 @@ def check(done: subprocess.CompletedProcess[str], id_: str) -> None:
 
 
 @pytest.mark.parametrize(("more", "id_"), [(FACTS, "FCT001"), (ADMIN, "PRV001")])
-def test_a_fifo_and_an_endless_device_are_refused(more, id_, tmp_path):
+def test_a_fifo_and_an_endless_device_are_refused(more, id_, tmp_path, command):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "zero").symlink_to("/dev/zero")
     for name, word in (("fifo", "a FIFO"), ("zero", "")):
-        done = run("validate", ".", folder=write(tmp_path, more, name))
+        done = command.run("validate", ".", folder=write(tmp_path, more, name))
         check(done, id_)
         assert word in done.stderr
 
 
-def test_a_device_in_the_folder(tmp_path):
+def test_a_device_in_the_folder(tmp_path, command):
     """Where nothing leads out of the folder, it is still no file."""
     (tmp_path / "cluster.yml").write_text(BASE + FACTS.replace("FILE", "zero"))
     try:
         os.mknod(tmp_path / "zero", 0o20666, os.makedev(1, 5))
     except PermissionError:
         pytest.skip("no right to make a device")
-    check(run("validate", ".", folder=tmp_path), "FCT001")
+    check(command.run("validate", ".", folder=tmp_path), "FCT001")
 
 
 @pytest.mark.parametrize("verb", ["validate", "plan", "render"])
-def test_an_intent_that_is_a_fifo(verb, tmp_path):
+def test_an_intent_that_is_a_fifo(verb, tmp_path, command):
     os.mkfifo(tmp_path / "cluster.yml")
     for path in (".", "cluster.yml"):
-        done = run(verb, path, folder=tmp_path)
+        done = command.run(verb, path, folder=tmp_path)
         assert (done.returncode, "it is a FIFO, not a file" in done.stderr) == (2, True), done.stderr
 
 
-def test_an_intent_that_leads_elsewhere_is_not_shown(tmp_path):
+def test_an_intent_that_leads_elsewhere_is_not_shown(tmp_path, command):
     (tmp_path / "private.env").write_text(f"{SECRET}\n")
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab" / "cluster.yml").symlink_to("../private.env")
-    done = run("validate", "lab", folder=tmp_path)
+    done = command.run("validate", "lab", folder=tmp_path)
     assert done.returncode == 2
     assert "hunter2" not in done.stderr
 
 
 @pytest.mark.parametrize(("more", "id_"), [(FACTS, "FCT001"), (ADMIN, "PRV001")])
-def test_a_link_out_of_the_folder_is_refused(more, id_, tmp_path):
+def test_a_link_out_of_the_folder_is_refused(more, id_, tmp_path, command):
     (tmp_path / "private.env").write_text(f"{SECRET}\n")
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab" / "link").symlink_to("../private.env")
     (tmp_path / "lab" / "round").symlink_to("round")
     for name in ("link", "round"):
-        check(run("validate", "lab", folder=write(tmp_path / "lab", more, name).parent), id_)
+        check(command.run("validate", "lab", folder=write(tmp_path / "lab", more, name).parent), id_)
     (tmp_path / "lab" / "own.csv").write_text("name,serial\ngpu-001,S1\n")
     (tmp_path / "lab" / "near").symlink_to("own.csv")
     assert load_cluster(write(tmp_path / "lab", FACTS, "near")).findings == []
@@ -91,20 +83,20 @@ def test_a_link_out_of_the_folder_is_refused(more, id_, tmp_path):
 
 @pytest.mark.parametrize("more", [FACTS, ADMIN])
 @pytest.mark.parametrize("name", ["../private.env", "/etc/passwd", "./x/../../private.env", ".env"])
-def test_a_name_out_of_the_folder_is_refused(more, name, tmp_path):
+def test_a_name_out_of_the_folder_is_refused(more, name, tmp_path, command):
     (tmp_path / "private.env").write_text(f"{SECRET}\n")
     (tmp_path / "lab").mkdir()
-    done = run("validate", "lab", folder=write(tmp_path / "lab", more, name).parent)
+    done = command.run("validate", "lab", folder=write(tmp_path / "lab", more, name).parent)
     check(done, "INT006")
     assert "root:" not in done.stderr
 
 
 @pytest.mark.parametrize(("more", "id_"), [(FACTS, "FCT007"), (ADMIN, "PRV002")])
 @pytest.mark.parametrize("form", ["text", "json", "github"])
-def test_a_file_of_something_else_is_not_shown(more, id_, form, tmp_path):
+def test_a_file_of_something_else_is_not_shown(more, id_, form, tmp_path, command):
     """A file in the folder that is no table and holds no key: its place is told, and nothing of what it says."""
     (tmp_path / "private.env").write_text(f"{SECRET}\nOTHER=hunter2,name,b\n")
-    done = run("validate", ".", "--format", form, folder=write(tmp_path, more, "private.env"))
+    done = command.run("validate", ".", "--format", form, folder=write(tmp_path, more, "private.env"))
     assert done.returncode == 1
     assert id_ in done.stderr + done.stdout
     assert "private.env" in done.stderr + done.stdout
@@ -112,15 +104,15 @@ def test_a_file_of_something_else_is_not_shown(more, id_, form, tmp_path):
 
 
 @pytest.mark.parametrize(("more", "id_"), [(FACTS, "FCT001"), (ADMIN, "PRV001")])
-def test_a_file_too_large_is_refused(more, id_, tmp_path):
+def test_a_file_too_large_is_refused(more, id_, tmp_path, command):
     with (tmp_path / "large").open("wb") as stream:
         stream.truncate(10**10)
-    check(run("validate", ".", folder=write(tmp_path, more, "large")), id_)
+    check(command.run("validate", ".", folder=write(tmp_path, more, "large")), id_)
 
 
-def test_a_table_of_a_million_rows_is_refused(tmp_path):
+def test_a_table_of_a_million_rows_is_refused(tmp_path, command):
     (tmp_path / "servers.csv").write_text("name,serial\n" + "gpu-001,S1\n" * 10**6)
-    check(run("validate", ".", folder=write(tmp_path, FACTS, "servers.csv")), "FCT001")
+    check(command.run("validate", ".", folder=write(tmp_path, FACTS, "servers.csv")), "FCT001")
 
 
 def test_an_intent_too_large_is_refused(tmp_path):
@@ -128,7 +120,7 @@ def test_an_intent_too_large_is_refused(tmp_path):
     assert [f.id for f in load_cluster(tmp_path).findings] == ["YML009"]
 
 
-def test_a_catalogue_of_foreign_files(tmp_path):
+def test_a_catalogue_of_foreign_files(tmp_path, command):
     (tmp_path / "lab").mkdir()
     folder = write(tmp_path / "lab", "", "")
     devices = folder / "catalogue" / "device-types" / "acme"
@@ -140,7 +132,7 @@ def test_a_catalogue_of_foreign_files(tmp_path):
     lines += [f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip("abcdefghi", "bcdefghij", strict=True)]
     (devices / "c.yaml").write_text("\n".join(lines) + "\n")
     (devices / "d.yaml").write_text("x: " + "[" * 100_000 + "\n")
-    done = run("validate", "lab", folder=tmp_path)
+    done = command.run("validate", "lab", folder=tmp_path)
     assert done.returncode == 1, done.stderr
     assert done.stderr.count("error CAT001") == 4, done.stderr
     assert "hunter2" not in done.stderr
