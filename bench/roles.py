@@ -30,7 +30,6 @@ def main():
     """Print a JSON line for each way, then how many times our cost the other takes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=4, choices=range(2, 9), help="targets, 2 to 8; default: %(default)s")
-    parser.add_argument("--files", action="store_true", help="also measure file_set against a template for each file")
     parser.add_argument("--mitogen", action="store_true", help="also run ours by mitogen's strategy; needs `pip install mitogen`")
     options = parser.parse_args()
     count = options.hosts
@@ -50,8 +49,6 @@ def main():
             write_peer(lab)
             ways = [play_ours, play_peer] + ([play_mitogen] if options.mitogen else [])
             ours, *others = (measure(lab, way) for way in ways)
-            if options.files:
-                compare_files(lab)
         finally:
             lab.stop()
     for way, other in zip(ways[1:], others, strict=True):
@@ -110,48 +107,6 @@ def play_mitogen(lab, hosts):
     return command, settings | {"ANSIBLE_STRATEGY": "mitogen_linear", "ANSIBLE_STRATEGY_PLUGINS": str(folder)}
 
 
-def compare_files(lab, counts=(1, 2, 4, 8), tasks=4):
-    """Print what a template for each file costs, in times of what one file_set costs, by how many files a role has.
-
-    Each way is there `tasks` times, so that it stands out of what a play costs at all. Both write the same files, unchanged.
-    """
-    (lab.folder / "file.j2").write_text(
-        "# Made for {{ inventory_hostname }}.\n[Section]\n{% for key in range(8) %}Key{{ key }}=1\n{% endfor %}"
-    )
-    for count in counts:
-        names = [[f"/root/bench/{task}-{number}.conf" for number in range(count)] for task in range(tasks)]
-        rendered = "{{ lookup('ansible.builtin.template', '" + str(lab.folder / "file.j2") + "') }}"
-        by_set = [
-            {"gpuyard.cluster.file_set": {"files": [{"path": path, "content": rendered} for path in paths]}} for paths in names
-        ]
-        by_template = [
-            {"ansible.builtin.template": {"src": str(lab.folder / "file.j2"), "dest": path, "mode": "0644"}}
-            for paths in names
-            for path in paths
-        ]
-        rows = []
-        for kind, steps in (("file_set", by_set), ("template", by_template)):
-            way = write_play(lab, f"{kind}_{count}", steps)
-            way_options, settings = way(lab, lab.hosts)
-            run(lab.folder, ["ip", "netns", "exec", lab.prefix, "ansible-playbook", *way_options], connect(lab, way, settings))
-            rows.append(measure(lab, way))
-        more = {key: round((rows[1][key] - rows[0][key]) / tasks, 3) for key in ("controller_cpu_s", "target_cpu_s", "cpu_s")}
-        ratio = round(rows[1]["cpu_s"] / rows[0]["cpu_s"], 2)
-        print(json.dumps({"files": count, "templates_times_file_set": ratio, "templates_more_s": more}), flush=True)
-
-
-def write_play(lab, name, tasks):
-    """Write a play with these tasks, and return the way to run it."""
-    (lab.folder / f"{name}.json").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
-
-    def way(lab, hosts):
-        command, settings = play_ours(lab, hosts)
-        return [str(lab.folder / f"{name}.json") if word.startswith("playbooks/") else word for word in command], settings
-
-    way.__name__ = name
-    return way
-
-
 def find_mitogen():
     """Return where mitogen's side of Ansible is installed, or None."""
     return importlib.util.find_spec("ansible_mitogen")
@@ -162,7 +117,9 @@ def measure(lab, way, few=1):
     found = []
     for hosts in (lab.hosts[:few], lab.hosts):
         options, settings = way(lab, hosts)
-        environment = connect(lab, way, settings)
+        environment = {**lab.environment, "ANSIBLE_SSH_COMMON_ARGS": f"-F {lab.folder}/ssh-direct", **settings}
+        del environment["ANSIBLE_SSH_ARGS"]  # each way has its own
+        environment["ANSIBLE_SSH_CONTROL_PATH_DIR"] = f"{lab.folder}/{way.__name__[-4:]}"
         before = read_cpu(lab, hosts)
         controller, clock = run(lab.folder, ["ip", "netns", "exec", lab.prefix, "ansible-playbook", *options], environment)
         controller += sum(seconds for _, seconds in end_what_is_left())
@@ -183,13 +140,6 @@ def measure(lab, way, few=1):
         flush=True,
     )
     return row
-
-
-def connect(lab, way, settings):
-    """Return the environment in which a way reaches the servers by their own sshd."""
-    environment = {**lab.environment, "ANSIBLE_SSH_COMMON_ARGS": f"-F {lab.folder}/ssh-direct", **settings}
-    del environment["ANSIBLE_SSH_ARGS"]  # each way has its own
-    return environment | {"ANSIBLE_SSH_CONTROL_PATH_DIR": f"{lab.folder}/{way.__name__[-4:]}"}
 
 
 def read_cpu(lab, hosts):
