@@ -3,8 +3,11 @@
 In a block, lines with `$ ` are commands, run by sh from a copy of the checkout's inventory; the lines after them are their
 output, standard error included. A line `...` stands for any lines. A block after `<!-- not run: why -->` is left alone.
 GPUYARD_UPDATE_DOCS=1 writes the true output into the pages (blocks with `...` are only checked).
+
+The ```pycon blocks of a page are one session of Python in such a copy; `...` in what they print stands for any text.
 """
 
+import doctest
 import os
 import re
 import shutil
@@ -16,6 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SESSION = re.compile(r"```pycon\n(.*?)```\n", re.DOTALL)
 BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n)?```console\n(?P<body>.*?)```\n", re.DOTALL)
 
 
@@ -88,6 +92,17 @@ def test_commands_print_what_the_page_says(page, workplace):
             text = text.replace(block["body"], "".join(made))
     if update:
         page.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if SESSION.search(page.read_text())], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_sessions_print_what_the_page_says(page, workplace, monkeypatch):
+    monkeypatch.chdir(workplace)
+    session = doctest.DocTestParser().get_doctest("".join(SESSION.findall(page.read_text())), {}, page.name, str(page), 0)
+    told = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=told.append)
+    assert not told, "".join(told)
 
 
 def test_links_lead_somewhere():

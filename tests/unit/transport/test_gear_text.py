@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cluster_model.catalogue.load import load_catalogue
 from cluster_model.cli.findings import format_github, format_text
 from cluster_model.cli.group import cli
-from cluster_model.intent.load import load_cluster
-from cluster_model.plan.build import build_plan
 from cluster_model.transport.bmc.controller import BmcError, Machine, clean_machine
 from cluster_model.transport.gear_text import clean_data, clean_line, clean_output, holds_hostile
 from cluster_model.transport.session import Answer, UnreachableError
@@ -23,6 +20,7 @@ from cluster_model.verify.hosts.delivered import fill_facts, list_facts
 from cluster_model.verify.hosts.machines import Visit, compare_machines
 from cluster_model.verify.read.device import Wish, read_device
 from cluster_model.verify.read.linux import parse_json, parse_lldp
+from tests.planned import open_example
 
 REFERENCE = "{{gpuyard-secret:ops-password}}"
 HOSTILE = [
@@ -110,8 +108,7 @@ def test_an_infiniband_node_says_what_it_likes():
 
 @pytest.fixture(scope="module")
 def plan():
-    loaded = load_cluster(Path("inventory/lab"))
-    return build_plan(loaded.cluster, load_catalogue()[0], loaded.facts)[0]
+    return open_example("lab").plan
 
 
 def visit(plan, **texts):
