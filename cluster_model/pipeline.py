@@ -8,7 +8,6 @@ Stages are imported by the functions that run them: to import this module costs 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from cluster_model.plan.compare.plans import Comparison
     from cluster_model.plan.model import Plan
     from cluster_model.render.write import Written
-    from cluster_model.verify.cabling.places import Job
+    from cluster_model.verify.gear import Verified
     from cluster_model.verify.hosts.compare import Told
     from cluster_model.verify.observed import Observed
     from cluster_model.verify.read.collect import Scope
@@ -34,7 +33,6 @@ __all__ = [
     "Opened",
     "RefusedError",
     "UnknownNameError",
-    "Verified",
     "check_families",
     "choose_scope",
     "compare",
@@ -141,26 +139,6 @@ class Changes:
 
     def __bool__(self) -> bool:
         return bool(self.comparison)
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """Gear held against the plan.
-
-    Args:
-        jobs: what there is to do, in the order of a walk: by rack, from the floor up. Each has its finding, located.
-        counts: of cabling: cables by state (`CablingReport`); of fabric: how many things of each kind were compared.
-        unreached: devices that did not answer, with the reason.
-    """
-
-    jobs: tuple[Job, ...]
-    counts: dict[str, int]
-    unreached: dict[str, str]
-
-    @property
-    def findings(self) -> list[Diagnostic]:
-        """Return the findings in the order of the jobs."""
-        return [job.finding for job in self.jobs]
 
 
 def inspect(path: Path | str, *, rules: bool = True) -> Inspection:
@@ -273,32 +251,15 @@ def render(opened: Opened, only: Collection[str] | None = None) -> dict[str, byt
         RefusedError: a switch template is broken (RND001), or data reads like a reference to a secret (RND002).
         UnknownNameError: there is no such family.
     """
+    from cluster_model.intent.load import sum_inputs
     from cluster_model.render.switch import SwitchTemplateError
     from cluster_model.render.tree import DataError, render_tree
 
     check_families(only or ())
     try:
-        return render_tree(opened.plan, opened.catalogue, only, findings=opened.findings, inputs=_sum_inputs(opened))
+        return render_tree(opened.plan, opened.catalogue, only, findings=opened.findings, inputs=sum_inputs(opened.loaded))
     except (SwitchTemplateError, DataError) as error:
         raise RefusedError([error.finding]) from error
-
-
-def _sum_inputs(opened: Opened) -> dict[str, str]:
-    """Return the sha256 of every file that the intent's digest is made from, by its name there; `-` for a missing one."""
-    import hashlib
-
-    from cluster_model.intent.load import list_inputs
-
-    loaded = opened.loaded
-    others = list_inputs(opened.cluster, loaded.folder)
-    paths = {"cluster.yml": Path(loaded.source.file), **{name: loaded.folder / name for name in others}}
-    sums = {}
-    for name, path in sorted(paths.items()):
-        try:
-            sums[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        except (OSError, ValueError):
-            sums[name] = "-"
-    return sums
 
 
 def write(
@@ -340,24 +301,16 @@ def compare(before: Opened, after: Opened) -> Changes:
         RefusedError: a switch template is broken (RND001).
     """
     from cluster_model.plan.compare.plans import compare_plans
+    from cluster_model.render.switch import SwitchTemplateError, count_config_lines
 
     comparison = compare_plans(before.plan, after.plan)
-    return Changes(comparison, _count_config_lines(before, after) if comparison else {})
-
-
-def _count_config_lines(before: Opened, after: Opened) -> dict[str, tuple[int, int]]:
-    from cluster_model.render.switch import SwitchTemplateError, render_switches
-
+    if not comparison:
+        return Changes(comparison)
     try:
-        old, new = (dict(render_switches(opened.plan, opened.catalogue)) for opened in (before, after))
+        lines = count_config_lines((before.plan, before.catalogue), (after.plan, after.catalogue))
     except SwitchTemplateError as error:
         raise RefusedError([error.finding]) from error
-    counts: dict[str, tuple[int, int]] = {}
-    for path, text in new.items():
-        if path in old and old[path] != text:
-            was, now = Counter(old[path].splitlines()), Counter(text.splitlines())
-            counts[path.removeprefix("switches/")] = ((now - was).total(), (was - now).total())
-    return counts
+    return Changes(comparison, lines)
 
 
 def choose_scope(opened: Opened, networks: Sequence[str] = (), racks: Sequence[str] = ()) -> Scope:
@@ -400,32 +353,21 @@ def verify(
         scope: the part to look at, from `choose_scope`; None for all.
         strict: whether warnings become errors.
 
+    Returns:
+        Jobs in the order of a walk, each with its finding, located; counts of what was compared; who was not reached.
+
     Errors:
         VER001 to VER014 of cabling, VER030 to VER037 of fabric, VER020 to VER022 of devices that were not reached, are others
         than planned, or did not tell everything.
     """
-    from cluster_model.verify.cabling.compare import compare_cabling
-    from cluster_model.verify.cabling.places import Places
-    from cluster_model.verify.fabric import compare_fabric, report_devices
-    from cluster_model.verify.read.collect import Scope
+    from cluster_model.verify.gear import compare_gear
 
-    scope = scope if scope is not None else Scope()
-    made = opened.plan
-    off: list[str] = []
-    if what == "cabling":
-        cabling = compare_cabling(made, observed, scope.cables(made))
-        jobs, counts = cabling.jobs, dict(cabling.counts)
-        off = [job.device for job in jobs if job.finding.id == "VER007"]
-    else:
-        fabric = compare_fabric(made, observed, scope.switches(made))
-        jobs, counts = fabric.jobs, dict(fabric.compared)
-    found = sorted([*jobs, *report_devices(Places(made), observed, silent=off)], key=lambda job: job.sort_key)
+    found = compare_gear(opened.plan, observed, what, scope)
     locate = opened.loaded.source.locate
-    located = [replace(job, finding=locate(job.finding)) for job in found]
+    jobs = [replace(job, finding=locate(job.finding)) for job in found.jobs]
     if strict:
-        located = [replace(job, finding=promote_warnings([job.finding])[0]) for job in located]
-    unreached = {device.name: device.reason for device in observed.devices.values() if not device.reached}
-    return Verified(tuple(located), counts, unreached)
+        jobs = [replace(job, finding=promote_warnings([job.finding])[0]) for job in jobs]
+    return replace(found, jobs=tuple(jobs))
 
 
 def verify_hosts(opened: Opened, told: Mapping[str, Told]) -> dict[str, list[Diagnostic]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cluster_model.catalogue.types import DeviceType, FormFactor, Mode, Switch
+from cluster_model.catalogue.ground import FormFactor
+from cluster_model.catalogue.types import DeviceType, Mode, Switch
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ from pydantic import BaseModel, ValidationError
 from cluster_model.catalogue.audit import audit_device
 from cluster_model.catalogue.document import Document, read_document
 from cluster_model.catalogue.faults import translate
+from cluster_model.catalogue.media_types import Media
 from cluster_model.catalogue.netbox import derive_block
-from cluster_model.catalogue.types import DeviceType, Gpu, Media, Nic, PduBlock, Platform, Server, Switch
+from cluster_model.catalogue.platform_types import Platform
+from cluster_model.catalogue.types import DeviceType, Gpu, Nic, PduBlock, Server, Switch
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.paths import CATALOGUE, TEMPLATES
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from cluster_model.catalogue.load import Catalogue
-from cluster_model.catalogue.types import Platform
+from cluster_model.catalogue.platform_types import Platform
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.networks import Fabric
 from cluster_model.intent.references.membership import Seat

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.catalogue.types import Features, Platform
+from cluster_model.catalogue.platform_types import Features, Platform
 from cluster_model.checks import RULES
 from cluster_model.intent.model.field_docs import read_field_docs
 

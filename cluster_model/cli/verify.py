@@ -14,10 +14,11 @@ import click
 from cluster_model.cli.common import ERRORS, USAGE, cluster_argument, finding_options, open_plan
 from cluster_model.cli.findings import Format, count_findings, format_json, print_findings
 from cluster_model.cli.verify_hosts import command as hosts
-from cluster_model.pipeline import Opened, UnknownNameError, Verified, choose_scope, verify
+from cluster_model.pipeline import Opened, UnknownNameError, choose_scope, verify
 
 if TYPE_CHECKING:
     from cluster_model.plan.model import Plan
+    from cluster_model.verify.gear import Verified
     from cluster_model.verify.observed import Observed
     from cluster_model.verify.read.collect import Scope
     from cluster_model.verify.read.device import Wish

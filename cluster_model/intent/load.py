@@ -122,6 +122,19 @@ def list_inputs(cluster: Cluster | None, folder: Path) -> list[str]:
     return sorted({*own, *named, *(name for name in tables if name is not None)})
 
 
+def sum_inputs(loaded: Loaded) -> dict[str, str]:
+    """Return the sha256 of every file that an intent's digest is made from, by its name there; `-` for a missing one."""
+    others = list_inputs(loaded.cluster, loaded.folder)
+    paths = {FILE_NAME: Path(loaded.source.file), **{name: loaded.folder / name for name in others}}
+    sums = {}
+    for name, path in sorted(paths.items()):
+        try:
+            sums[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        except (OSError, ValueError):
+            sums[name] = "-"
+    return sums
+
+
 def _explain_unreadable(file: Path, error: OSError | ValueError) -> Diagnostic:
     if isinstance(error, TooLargeError):
         return explain_too_much(str(file), f"the file has more than {MAX_BYTES} bytes", 1, 1)

@@ -7,7 +7,8 @@ from math import ceil
 
 from cluster_model.catalogue.cages import Cage, switch_cages
 from cluster_model.catalogue.load import Catalogue
-from cluster_model.catalogue.types import DeviceType, Platform
+from cluster_model.catalogue.platform_types import Platform
+from cluster_model.catalogue.types import DeviceType
 from cluster_model.catalogue.types import Server as ServerBlock
 from cluster_model.catalogue.types import Switch as SwitchBlock
 from cluster_model.diagnostic import Diagnostic, Severity

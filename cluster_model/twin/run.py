@@ -24,8 +24,9 @@ from cluster_model.twin.management import attach
 from cluster_model.twin.mistakes import Mistake, choose_mistakes, play_mistake
 from cluster_model.twin.options import Options
 from cluster_model.twin.report import HERE, Report, Row, judge
+from cluster_model.twin.tenancy.hosts import dress_hosts
 from cluster_model.twin.tenancy.overlay_trials import list_overlay_trials
-from cluster_model.twin.tenancy.tenants import dress_hosts, expect
+from cluster_model.twin.tenancy.tenants import expect
 from cluster_model.twin.tree import STAND_IN, STAND_IN_MLAG, Tree
 from cluster_model.twin.vm.job import try_elsewhere
 from cluster_model.twin.vm.kernel import list_obstacles

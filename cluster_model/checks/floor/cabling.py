@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from cluster_model.catalogue.types import CableType, Media
+from cluster_model.catalogue.media_types import CableType, Media
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names

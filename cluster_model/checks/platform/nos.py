@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cluster_model.catalogue.types import Platform
+from cluster_model.catalogue.platform_types import Platform
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import list_names

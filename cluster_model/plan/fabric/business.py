@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cluster_model.catalogue.types import Platform
+from cluster_model.catalogue.platform_types import Platform
 from cluster_model.intent.model.business import BusinessNetwork
 from cluster_model.names import natural_key
 from cluster_model.plan.context import Context, SwitchModel, resolve_switch

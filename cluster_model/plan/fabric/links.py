@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cluster_model.catalogue.types import Technology
+from cluster_model.catalogue.ground import Technology
 from cluster_model.plan.draft import SwitchDraft
 from cluster_model.plan.fabric.media import Cabler, Choice, Shape
 from cluster_model.plan.floor.placement import Floor

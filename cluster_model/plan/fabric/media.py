@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal
 
-from cluster_model.catalogue.types import CableEnd, Media, Technology
+from cluster_model.catalogue.ground import Technology
+from cluster_model.catalogue.media_types import CableEnd, Media
 from cluster_model.plan.context import Context
 from cluster_model.plan.model import Rack
 from cluster_model.plan.ports import End

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from cluster_model.catalogue.types import Technology
+from cluster_model.catalogue.ground import Technology
 from cluster_model.intent.model.business import BusinessNetwork
 from cluster_model.intent.model.networks import ComputeNetwork, Fabric, OobNetwork, StorageNetwork
 from cluster_model.kinds import NetworkKind

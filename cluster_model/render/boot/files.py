@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from cluster_model.catalogue.load import Catalogue
-from cluster_model.catalogue.types import Ztp
+from cluster_model.catalogue.platform_types import Ztp
 from cluster_model.plan.model import Plan, Switch
 from cluster_model.plan.model.provisioning import Installation
 from cluster_model.references import name_token

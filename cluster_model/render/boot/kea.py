@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from cluster_model.catalogue.types import Ztp
+from cluster_model.catalogue.platform_types import Ztp
 from cluster_model.plan.model import Management, Plan
 from cluster_model.plan.model.provisioning import BootServer, Segment
 from cluster_model.plan.services.provisioning import find_boot_port

@@ -5,6 +5,7 @@ A vendor is its folder alone: `main.j2` says which files a switch gets. docs/add
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from cluster_model.render.switch.context import describe_switch
 from cluster_model.render.switch.environment import SwitchTemplateError, load_main, render_files
 from cluster_model.render.switch.scene import Scene
 
-__all__ = ["SwitchTemplateError", "has_templates", "render_switches"]
+__all__ = ["SwitchTemplateError", "count_config_lines", "has_templates", "render_switches"]
 
 FOLDER = TEMPLATES / "switch"
 
@@ -45,3 +46,20 @@ def render_switches(plan: Plan, catalogue: Catalogue, folder: Path = FOLDER) -> 
         if main is not None:
             for name, text in render_files(main, folder, describe_switch(scene, switch)):
                 yield f"switches/{switch.name}/{name}", text
+
+
+def count_config_lines(before: tuple[Plan, Catalogue], after: tuple[Plan, Catalogue]) -> dict[str, tuple[int, int]]:
+    """Return lines (added, removed) by path below `switches/`, for files of switches that stand in both plans and differ.
+
+    Lines are counted as a bag: a line that only moves is no change.
+
+    Raises:
+        SwitchTemplateError: a template is broken.
+    """
+    old, new = (dict(render_switches(plan, catalogue)) for plan, catalogue in (before, after))
+    counts: dict[str, tuple[int, int]] = {}
+    for path, text in new.items():
+        if path in old and old[path] != text:
+            was, now = Counter(old[path].splitlines()), Counter(text.splitlines())
+            counts[path.removeprefix("switches/")] = ((now - was).total(), (was - now).total())
+    return counts

@@ -5,7 +5,7 @@ EVPN itself is routing and stands in frr.conf. SONiC has no NAT per VRF, and a d
 
 from __future__ import annotations
 
-from cluster_model.catalogue.types import Platform
+from cluster_model.catalogue.platform_types import Platform
 from cluster_model.plan.model import Network, Switch
 from cluster_model.plan.model.overlay import VXLAN_OVERHEAD_BYTES, Bond, Overlay
 from cluster_model.render.switch.sonic_types import Config, Row

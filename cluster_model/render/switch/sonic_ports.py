@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cluster_model.catalogue.types import Platform, SonicSupport
+from cluster_model.catalogue.platform_types import Platform
+from cluster_model.catalogue.types import SonicSupport
 from cluster_model.plan.model import CageMode, Switch
 from cluster_model.render.switch.scene import Scene
 from cluster_model.render.switch.sonic_types import CageSlot, Config, Row, Table

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.catalogue.types import Platform
+from cluster_model.catalogue.platform_types import Platform
 from cluster_model.plan.model import Cable, Plan, Server, Switch
 from cluster_model.render.cabling import locate_devices
 from cluster_model.transport.fleet import PARALLEL, visit

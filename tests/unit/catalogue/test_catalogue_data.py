@@ -12,7 +12,7 @@ from cluster_model.catalogue.audit import audit_sources
 from cluster_model.catalogue.cages import switch_cages
 from cluster_model.catalogue.document import read_document
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.catalogue.types import Features
+from cluster_model.catalogue.platform_types import Features
 from cluster_model.paths import CATALOGUE, TEMPLATES
 from cluster_model.render.switch import has_templates
 from cluster_model.render.switch.sonic_system import DNS_LIMIT, NTP_LIMIT

@@ -17,7 +17,9 @@ from typing import Any
 from small_tenants import BORDER, SEATS, TENANTS, make_border_peers, make_overlay, make_server_bonds, make_tenants
 
 from cluster_model.catalogue.load import Catalogue, Shelf
-from cluster_model.catalogue.types import DeviceType, Gpu, Media, Platform
+from cluster_model.catalogue.media_types import Media
+from cluster_model.catalogue.platform_types import Platform
+from cluster_model.catalogue.types import DeviceType, Gpu
 from cluster_model.checks.design import Design
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.plan.model import (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from small_plan import chain, make_catalogue, networks, small_design
 
-from cluster_model.catalogue.types import Features
+from cluster_model.catalogue.platform_types import Features
 from cluster_model.checks import RULES, check_plan
 from cluster_model.checks.registry import SECTIONS, Rule
 from cluster_model.intent.model.field_docs import read_field_docs

@@ -5,7 +5,8 @@ import pytest
 from cluster_model.twin.ethernet.outside import list_peers
 from cluster_model.twin.ethernet.routes import ALIVE, LOCAL, Dead
 from cluster_model.twin.ethernet.scope import Sampling, choose_scope
-from cluster_model.twin.tenancy.tenants import dress_hosts, expect
+from cluster_model.twin.tenancy.hosts import dress_hosts
+from cluster_model.twin.tenancy.tenants import expect
 
 WORLD = "0.0.0.0/0 in VRF"
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from cluster_model.catalogue.load import Catalogue, load_catalogue
-from cluster_model.catalogue.types import Reader
+from cluster_model.catalogue.platform_types import Reader
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.build import build_plan
