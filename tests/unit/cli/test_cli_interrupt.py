@@ -30,7 +30,7 @@ def interrupt(arguments: list[str], after_s: float) -> tuple[int, str, bool]:
     time.sleep(after_s)
     was_running = running.poll() is None
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=120)
+    _, said = running.communicate()
     return running.returncode, said, was_running
 
 
