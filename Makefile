@@ -49,8 +49,8 @@ changelog: $(VENV)/.dev ## show what the next release will tell, from changelog.
 schemas: $(VENV)/.base ## fetch the schemas that judge rendered files: SONiC's YANG models, Ubuntu's autoinstall schema
 	@$(BIN)/python scripts/fetch-schemas
 
-coverage: $(VENV)/.dev ## the lines of cluster_model that quick tests reach; fails below the floor in pyproject.toml
-	@$(PYTEST) -n $(JOBS) -m 'not slow' --cov --cov-report=term tests/unit tests/golden tests/errors tests/contract tests/property
+coverage: $(VENV)/.dev ## the lines of cluster_model that quick tests reach, and which they do not; no floor is set yet
+	@$(PYTEST) -n $(JOBS) -m 'not slow' --cov --cov-report=term-missing tests/unit tests/golden tests/errors tests/contract tests/property
 
 docs-site: $(VENV)/.dev ## build/site/: docs/ as a site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
