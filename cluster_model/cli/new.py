@@ -120,7 +120,9 @@ def choose_values(name: str, wanted: dict[str, Any], catalogue: Catalogue) -> di
     per_rack = min(wanted["per_rack"], max(1, RACK_U // math.ceil(device.u_height)))
     unit = wanted["unit"] or (UNIT if count > UNIT else None)
     if has_compute and wanted["technology"] == "infiniband" and not wanted["unit"]:
-        most = _count_ports(leaf, catalogue) // 2 - has_managers  # a full leaf would leave the fabric managers no port
+        most = _count_ports(leaf, catalogue) // 2
+        if has_managers and not _has_own_ports(leaf, catalogue):
+            most -= 1  # a full leaf would leave the fabric managers no port
         unit = math.ceil(count / math.ceil(count / max(1, most)))
     gpu_racks = math.ceil(count / per_rack)
     rack_kw = math.ceil(per_rack * server.power.maximum_w / 1000 * 1.1)
@@ -214,6 +216,12 @@ def _can_manage(leaf: str, catalogue: Catalogue) -> bool:
     return manager is not None and _compute_speed(manager) in own
 
 
+def _has_own_ports(leaf: str, catalogue: Catalogue) -> bool:
+    """Return whether a leaf has ports for fabric managers alone."""
+    switch = catalogue.switch(leaf)
+    return switch is not None and any(group.for_managers for group in switch.cages)
+
+
 def _share_leafs(server: Server, count: int, leaf: str, catalogue: Catalogue) -> int | None:
     """Return how many rails of a small, single unit share a leaf: as many as leave it two leafs without oversubscription."""
     rails = len({port.rail for port in server.network.ports if port.network == "compute" and port.rail is not None})
@@ -223,9 +231,10 @@ def _share_leafs(server: Server, count: int, leaf: str, catalogue: Catalogue) ->
 
 
 def _count_ports(model: str, catalogue: Catalogue) -> int:
-    """Return the ports of a switch with every cage in its native mode."""
+    """Return the ports of a switch for hosts and switches, with every cage in its native mode."""
     switch = catalogue.switch(model)
-    return sum(group.count * int(group.modes[0].partition("x")[0]) for group in switch.cages) if switch else 0
+    groups = switch.cages if switch else []
+    return sum(group.count * int(group.modes[0].partition("x")[0]) for group in groups if not group.for_managers)
 
 
 def _pair_spines(values: dict[str, Any], catalogue: Catalogue) -> dict[str, Any]:
