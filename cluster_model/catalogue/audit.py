@@ -197,7 +197,7 @@ def _twice(document: Document, loc: Loc, names: Sequence[int | str], what: str) 
             yield document.finding(
                 "CAT003",
                 at,
-                f"{what} {name} stands {count} times",
+                f"{what} {name} is used {count} times",
                 expected="each once",
                 actual=f"{count} times",
                 fix="give each its own",

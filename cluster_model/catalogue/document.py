@@ -31,7 +31,7 @@ class _Loader(_Base):  # type: ignore[misc]
                 if key.value in seen and key.value != "<<":
                     first = seen[key.value].line + 1
                     raise yaml.constructor.ConstructorError(
-                        None, None, f"key {key.value} stands twice, first on line {first}", key.start_mark
+                        None, None, f"duplicate key {key.value}, first on line {first}", key.start_mark
                     )
                 seen[key.value] = key.start_mark
         mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)

@@ -17,7 +17,7 @@ MANUALS: dict[str, Entry] = {
         "Add the missing ones from the maker's data sheet.",
     ),
     "CAT003": Entry(
-        "port or cage that stands twice",
+        "duplicate port or cage",
         "Two equal names cannot both be cabled.",
         "Remove or rename one.",
     ),

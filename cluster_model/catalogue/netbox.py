@@ -113,7 +113,7 @@ def _read_families(document: Document, found: list[Diagnostic]) -> list[list[_Po
             loc = ("interfaces", index, "name")
             found.append(
                 document.finding(
-                    "CAT003", loc, f"port name {name} stands twice", expected="each once", actual=name, fix="remove or rename one"
+                    "CAT003", loc, f"duplicate port name {name}", expected="each once", actual=name, fix="remove or rename one"
                 )
             )
         elif row.get("mgmt_only") or type_ in table["ignored"] or service.fullmatch(name):
@@ -128,7 +128,7 @@ def _read_families(document: Document, found: list[Diagnostic]) -> list[list[_Po
             document.finding(
                 "CAT005",
                 ("interfaces", indexes[0], "type"),
-                f"interface type {type_} is not known, so {len(indexes)} ports are left out",
+                f"unknown interface type {type_}, so {len(indexes)} ports are left out",
                 expected="a type from the catalogue's interface-types.yaml",
                 actual=type_ or "nothing",
                 fix="add a gpuyard block that lists the cages",

@@ -35,7 +35,7 @@ class NamedTwice(Rule):
         for where, value in _find_doubles(design.cluster, ""):
             text = value if len(value) <= 60 else f"{value[:60]}..."
             yield self.finding(
-                where, f"{text} stands twice", "each entry once", text, "write the one that was meant, or take it away"
+                where, f"{text} is listed twice", "each entry once", text, "write the one that was meant, or take it away"
             )
 
 

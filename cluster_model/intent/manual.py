@@ -23,7 +23,7 @@ MANUALS: dict[str, Entry] = {
         "`@`, `*` or `&`.",
     ),
     "YML002": Entry(
-        "key that stands twice",
+        "duplicate key",
         "YAML readers keep the last of two equal keys without a word, so half of what is written would be ignored.",
         "Keep one, or join the two mappings.",
     ),
@@ -258,7 +258,7 @@ MANUALS: dict[str, Entry] = {
         "Rename or delete the column.",
     ),
     "FCT003": Entry(
-        "device or column that stands twice",
+        "duplicate device or column",
         "Two rows for one device contradict each other, or soon will.",
         "Keep one.",
     ),

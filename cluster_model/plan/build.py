@@ -73,7 +73,7 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: FactTables, digest: st
             fix = f"did you mean {near[0]}?" if near else "see gpuyard catalogue for what is known"
             where = f"racks.groups.{name}.pdu"
             ctx.report(
-                "HWR001", where, f"{racks.pdu} is no PDU of the catalogue", expected="a PDU model", actual=racks.pdu, fix=fix
+                "HWR001", where, f"{racks.pdu} is not a PDU of the catalogue", expected="a PDU model", actual=racks.pdu, fix=fix
             )
     if ctx.failed() or oob_models is None:
         for kind in SERVING:  # so that all unknown models are found at once

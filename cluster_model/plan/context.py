@@ -114,7 +114,7 @@ def resolve_switch(ctx: Context, ref: str, nos: str, technology: str, where: str
         ctx.report(
             "NOS001",
             nos_where,
-            f"network OS {nos} is not known",
+            f"unknown network OS {nos}",
             expected=f"one of {known}",
             actual=nos,
             fix=f"set nos to one of {known}",

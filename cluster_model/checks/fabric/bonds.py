@@ -206,7 +206,7 @@ class SegmentWithoutFilters(Rule):
             return
         yield self.finding(
             "networks.business.leafs_per_unit",
-            f"{platform.name} tells of Ethernet segments, and forwards without their filters",
+            f"{platform.name} announces Ethernet segments, but forwards without their filters",
             "switches that filter by Ethernet segment",
             f"{network.homing} on {network.nos}",
             "set leafs_per_unit to 1, or choose another nos for the leafs",

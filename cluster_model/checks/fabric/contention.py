@@ -158,7 +158,7 @@ class OneUplink(Rule):
             if network.tiers > 1 and network.leafs > 1 and network.uplinks == 1:
                 yield self.finding(
                     f"networks.{network.name}.uplinks",
-                    f"{count_things(network.leafs, 'leaf', 'leafs')} of {network.name} hang on one uplink each",
+                    f"{count_things(network.leafs, 'leaf', 'leafs')} of {network.name} have a single uplink each",
                     ">= 2 uplinks",
                     "1",
                     "set uplinks to 2 or more, or leave it out",

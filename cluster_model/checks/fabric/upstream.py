@@ -187,7 +187,7 @@ class OneWayOut(Rule):
         other = next(s.name for s in design.switches_of["oob"] if s.role == "spine" and s.name != switch)
         yield self.finding(
             "networks.oob.upstreams",
-            f"everything out of band leaves by {switch}",
+            f"all out-of-band traffic leaves through {switch}",
             "links on two spines of the out-of-band network",
             switch,
             f"add an upstream on {other}",

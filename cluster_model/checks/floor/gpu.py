@@ -57,9 +57,10 @@ class DriverTooOld(Rule):
         short = {name: group for name, group in _generations(design).items() if branch < FIRST_BRANCH.get(name, 0)}
         if short:
             first = max(FIRST_BRANCH[name] for name in short)
+            chips = list_names(name.capitalize() for name in short)
             yield self.finding(
                 "gpu.driver",
-                f"driver {branch} knows no {list_names(name.capitalize() for name in short)} GPU ({list_names(short.values())})",
+                f"driver {branch} does not support {chips} GPUs ({list_names(short.values())})",
                 f">= {first}",
                 str(branch),
                 "leave driver out, or set it to a maintained branch: " + ", ".join(map(str, MAINTAINED)),
@@ -95,7 +96,7 @@ class DriverOld(Rule):
         is_known = branch < 700
         yield self.finding(
             "gpu.driver",
-            f"driver branch {branch} {'gets no fixes any more' if is_known else 'is not known'}",
+            f"driver branch {branch} {'is out of support' if is_known else 'is unknown'}",
             "one of " + ", ".join(f"{number} (until {end})" for number, end in MAINTAINED.items()),
             str(branch),
             "leave driver out for 580, or take another maintained branch",

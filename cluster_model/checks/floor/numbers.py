@@ -115,7 +115,7 @@ class EmptyException(Rule):
             if group is not None and not exception.blocked and all(getattr(group, key) == value for key, value in own.items()):
                 yield self.finding(
                     f"racks.exceptions.{name}",
-                    f"rack {name} is an exception ({exception.reason}), and is as its group",
+                    f"rack {name} is listed as an exception ({exception.reason}), but does not differ from its group",
                     "blocked: true, or a limit of its own",
                     "none",
                     "add blocked: true, power_kw, feed_kw or height_u, or take the exception away",

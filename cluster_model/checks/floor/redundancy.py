@@ -41,7 +41,7 @@ class SingleSpine(Rule):
             if network.tiers > 1 and network.spines_per_pod == 1 and network.leafs > 1:
                 yield self.finding(
                     f"networks.{network.name}.switches.spine",
-                    f"all leafs of {network.name} hang on one spine" + (" per plane" if network.planes > 1 else ""),
+                    f"all leafs of {network.name} connect to a single spine" + (" per plane" if network.planes > 1 else ""),
                     ">= 2 spines",
                     "1 spine",
                     f"set networks.{network.name}.switches.spine to 2",

@@ -40,7 +40,7 @@ class EgressWithoutBorder(Rule):
             if tenant.egress:
                 yield self.finding(
                     f"tenants.{tenant.name}.egress",
-                    f"{tenant.name} leaves by {list_names(tenant.egress)}, and there is no border",
+                    f"{tenant.name} has egress to {list_names(tenant.egress)}, but there is no border",
                     "networks.business.border with such a peer",
                     "none",
                     "add border: to networks.business, with its peers, or take egress away",
@@ -141,7 +141,7 @@ class PeerUnused(Rule):
             if not peer.tenants:
                 yield self.finding(
                     peer.where,
-                    f"no tenant leaves by {peer.name}",
+                    f"no tenant has egress to {peer.name}",
                     "a tenant with it under egress",
                     "none",
                     f"add {peer.name} to egress of a tenant, or take the peer away",

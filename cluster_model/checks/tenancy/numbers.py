@@ -78,7 +78,7 @@ class VlanReused(Rule):
             free = next(value for value in range(LAST_VLAN, 1, -1) if value not in taken)
             yield self.finding(
                 wrong.where,
-                f"VLAN {wrong.value} of {wrong.owner} is that of {other.owner} already",
+                f"VLAN {wrong.value} of {wrong.owner} is already used by {other.owner}",
                 "a VLAN of its own",
                 str(wrong.value),
                 f"take vlan away, so that it follows from the ids, or set it to {free}",
@@ -150,14 +150,14 @@ class VniReused(Rule):
                 continue  # it follows from the VLAN, which TEN001 finds
             yield self.finding(
                 wrong.where,
-                f"VNI {wrong.value} of {wrong.owner} is that of {other.owner} already",
+                f"VNI {wrong.value} of {wrong.owner} is already used by {other.owner}",
                 "a VNI of its own",
                 str(wrong.value),
                 "take vni away, so that it follows from the ids, or write one that nothing else has",
             )
         compute = (_Number(t.compute_vni, f"{t.name} on compute", t.where, False) for t in design.plan.tenants if t.compute_vni)
         for wrong, other in _find_reused(compute):
-            summary = f"VNI {wrong.value} of {wrong.owner} is that of {other.owner} already"
+            summary = f"VNI {wrong.value} of {wrong.owner} is already used by {other.owner}"
             yield self.finding(wrong.where, summary, "a VNI of its own", str(wrong.value), "give the tenant another id")
 
 

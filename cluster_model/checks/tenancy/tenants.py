@@ -41,9 +41,10 @@ class ServerOfTwoTenants(Rule):
                 if first != tenant.name:
                     shared[first, tenant.name].append(server)
         for (first, second), names in shared.items():
+            belong = "belongs" if len(names) == 1 else "belong"
             yield self.finding(
                 f"tenants.{second}.servers",
-                f"{count_things(len(names), 'server')} of {second} {'is' if len(names) == 1 else 'are'} {first}'s already",
+                f"{count_things(len(names), 'server')} of {second} already {belong} to {first}",
                 "each server in one tenant",
                 list_names(names),
                 f"take {'it' if len(names) == 1 else 'them'} away here, or from tenants.{first}.servers",

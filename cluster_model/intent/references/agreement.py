@@ -44,7 +44,9 @@ def _check_rows(racks: Racks) -> Iterator[Diagnostic]:
                 fix = f"add {row}: to racks.rows, or take it away here"
                 yield refuse("INT012", where, f"row {row} does not exist", f"one of {', '.join(racks.rows)}", fix)
             elif row in owners:
-                summary = f"row {row} is in {owners[row]} already" if owners[row] != name else f"row {row} stands twice"
+                summary = (
+                    f"row {row} is already in rack group {owners[row]}" if owners[row] != name else f"row {row} is listed twice"
+                )
                 yield refuse("INT012", where, summary, "each row in one group", "take it away here, or split the row in two")
             owners.setdefault(row, name)
 
@@ -81,7 +83,7 @@ def _check_servers(cluster: Cluster) -> Iterator[Diagnostic]:
             fix = "rename the group"
             yield refuse("INT009", f"{where}@key", f"a server called {name}-001 would pass for a switch", "another name", fix)
         if group.role is None and name not in ROLES:
-            summary = f"the name {name} does not say what these servers are for"
+            summary = f"server group {name} needs a role, since its name is not one"
             yield refuse("INT014", f"{where}.role", summary, f"one of {', '.join(ROLES)}", "add role: with one of these")
         planned = group.planned if group.planned is not None else group.count
         if group.count > planned:

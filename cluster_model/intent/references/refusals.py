@@ -51,7 +51,9 @@ def check_ids(where: str, entries: Mapping[str, Numbered], most: int = 250) -> I
         )
         if free is not None:
             taken.add(free)
-        yield refuse("INT011", f"{where}.{name}.id", f"{name} has id {entry.id}, which {first} has", "an id of its own", fix)
+        yield refuse(
+            "INT011", f"{where}.{name}.id", f"id {entry.id} of {name} is already used by {first}", "an id of its own", fix
+        )
 
 
 def check_group(where: str, name: str, groups: Iterable[str]) -> Iterator[Diagnostic]:

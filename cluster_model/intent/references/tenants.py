@@ -84,7 +84,7 @@ def _check_friends(cluster: Cluster, name: str, tenant: Tenant) -> Iterator[Diag
             fix = suggest(peer, others, "add it to tenants, or take it away")
             yield refuse("INT020", where, f"there is no tenant {peer}", list_known(others, "another tenant"), fix)
         elif name not in tenants[peer].peers:
-            summary = f"{name} peers with {peer}, and {peer} does not with {name}"
+            summary = f"{name} lists {peer} as a peer, but {peer} does not list {name}"
             fix = f"add {name} to tenants.{peer}.peers, or take {peer} away here"
             yield refuse("INT024", where, summary, "both name the other, so that neither is opened from outside", fix)
 
@@ -100,7 +100,7 @@ def _check_exits(cluster: Cluster, name: str, tenant: Tenant) -> Iterator[Diagno
             yield refuse("INT021", where, f"there is no border peer {peer}", list_known(peers, "a border peer"), fix)
         elif where.endswith("@key") and peer not in tenant.egress:
             fix = f"add {peer} to tenants.{name}.egress, or take it away here"
-            summary = f"{name} translates addresses towards {peer}, and does not leave by it"
+            summary = f"{name} has NAT towards {peer}, which is not in its egress"
             yield refuse("INT025", where, summary, list_known(tenant.egress, "a border peer of its egress"), fix)
 
 

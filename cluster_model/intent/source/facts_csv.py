@@ -135,7 +135,11 @@ class _Reader:
                 self.report("FCT007", row[0], "the line names no device", "a name", fix="fill the name column or delete the line")
             elif name.text in seen:
                 self.report(
-                    "FCT003", name, f"{name.text} stands twice", f"one line; line {seen[name.text]} is the first", fix="keep one"
+                    "FCT003",
+                    name,
+                    f"duplicate line for {name.text}",
+                    f"one line; line {seen[name.text]} is the first",
+                    fix="keep one",
                 )
             else:
                 seen[name.text] = name.line
@@ -166,7 +170,7 @@ class _Reader:
             if is_port:
                 name = f"{prefix.lower()}.{port}"
             if name in columns:
-                self.report("FCT003", cell, f"the column {name} stands twice", "each column once", fix="keep one")
+                self.report("FCT003", cell, f"duplicate column {name}", "each column once", fix="keep one")
                 name = ""
             elif not is_port and name not in known:
                 near = get_close_matches(cell.text.lower(), known, 1, 0.6)

@@ -113,9 +113,15 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
     if fault.type == "extra_forbidden":
         return _explain_unknown(fault, where, name)
     if fault.type == "missing":
-        parent = fault.path[-2] if len(fault.path) > 1 else "the file"
+        parent = ".".join(fault.path[:-1]) or "the file"
+        place = f" in {parent}" if len(fault.path) > 1 else ""
         return Diagnostic(
-            "INT002", "error", where, f"{parent} has no {name}", expected, fix=f"add {name}: to {parent}{_recall(fault.path)}"
+            "INT002",
+            "error",
+            where,
+            f"required key {name} is missing{place}",
+            expected,
+            fix=f"add {name}: to {parent}{_recall(fault.path)}",
         )
     if fault.value is None:
         fix = "write a value, or delete the line"
@@ -163,9 +169,9 @@ def _recall(path: tuple[str, ...]) -> str:
 
 def _explain_unknown(fault: _Fault, where: str, name: str) -> Diagnostic:
     known, near = list_keys(fault.path[:-1]), _guess_key(fault.path)
-    parent = fault.path[-2] if len(fault.path) > 1 else "the file"
+    place = f" in {'.'.join(fault.path[:-1])}" if len(fault.path) > 1 else ""
     fix = f"did you mean {near}?" if near else "delete it"
-    return Diagnostic("INT001", "error", where + "@key", f"{parent} knows no key {name}", f"one of {', '.join(known)}", fix=fix)
+    return Diagnostic("INT001", "error", where + "@key", f"unknown key {name}{place}", f"one of {', '.join(known)}", fix=fix)
 
 
 def _explain_format(fault: _Fault, where: str, name: str, expected: str) -> Diagnostic:

@@ -34,7 +34,7 @@ def explain_yaml_error(error: yaml.MarkedYAMLError, source: Source) -> Diagnosti
         expected = f"an anchor &{name.lstrip('*')} further up"
         return report(f"the alias {name} names no anchor above it", here, expected, "put a text that begins with * in quotes")
     if "duplicate anchor" in context or "duplicate anchor" in problem:
-        return report("the anchor stands twice", here, "one anchor of a name", "give one of the two another name")
+        return report("duplicate anchor", here, "one anchor of a name", "give one of the two another name")
     if "escape" in problem:
         return report("YAML does not know this backslash escape", here, "an escape such as \\n or \\\\", "use 'single quotes'")
     if "quoted scalar" in context:

@@ -117,7 +117,7 @@ class _Builder:
                     "YML002",
                     _join(path, key),
                     mark,
-                    f"the key {key} stands twice",
+                    f"duplicate key {key}",
                     expected=f"one {key}; the first is in line {first}",
                     fix="keep one of the two",
                 )

@@ -55,7 +55,7 @@ def _choose_leaf(
         ctx.report(
             "NET021",
             f"{where}.border",
-            f"{peer} has a link to border leaf {link.border} already",
+            f"{peer} already has a link to border leaf {link.border}",
             expected="one link of a peer per border leaf",
             actual="two",
             fix="set border to the other leaf, or make it a peer of its own",

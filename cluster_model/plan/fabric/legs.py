@@ -78,7 +78,7 @@ def check_nics(ctx: Context, group: str) -> None:
                 ctx.report(
                     "HWR003",
                     f"servers.{group}.nics.{network}.{index}",
-                    f"port {name} is given to {owners[name]} already",
+                    f"port {name} is already assigned to {owners[name]}",
                     expected="each port once",
                     actual=f"{owners[name]} and {network}" if owners[name] != network else f"twice in {network}",
                     fix="take it away here, or there",

@@ -113,7 +113,7 @@ def _place_by_hand(ctx: Context, floor: Floor, name: str, group: ServerGroup) ->
             ctx.report(
                 "PLC002",
                 where,
-                f"{item.rack} has something in U{item.u} to U{item.u + height - 1} already",
+                f"U{item.u} to U{item.u + height - 1} of {item.rack} are already occupied",
                 expected=f"{height} free rack units",
                 actual=f"free from U{space.lowest(height)}" if space.lowest(height) else "none free",
                 fix=f"set u to {space.lowest(height)}" if space.lowest(height) else "choose another rack",

@@ -29,8 +29,11 @@ FIRES = {
     },
     "PWR010": {"watts": (items("racks", "A", feed_w=400_000), "one feed of A01 carries 10 times what the rack may draw")},
     "PLC005": {
-        "nothing": (intent(EXCEPTION, {"A01": {"reason": "pillar"}}), "rack A01 is an exception (pillar), and is as its group"),
-        "the same": (intent(EXCEPTION, {"A01": {"reason": "weak breaker", "power_kw": 40.0}}), "is as its group"),
+        "nothing": (
+            intent(EXCEPTION, {"A01": {"reason": "pillar"}}),
+            "rack A01 is listed as an exception (pillar), but does not differ from its group",
+        ),
+        "the same": (intent(EXCEPTION, {"A01": {"reason": "weak breaker", "power_kw": 40.0}}), "does not differ from its group"),
     },
     "CAB006": {
         "none": (intent("racks.geometry", {"slack_m": 0.0}), "with 0 m of slack"),
@@ -49,11 +52,11 @@ FIRES = {
     "STO005": {"control": (intent(NVME, {"targets": ["control"]}), "control (test/control) has no drives to export")},
     "RED013": {"gateway": (items("servers", "control-001", role="gateway"), "control-001 is the only gateway server")},
     "LST001": {
-        "resolver": (intent("site.dns", ["10.255.0.53", "10.255.0.53"]), "10.255.0.53 stands twice"),
-        "worker": (intent("kubernetes.workers", ["gpu", "gpu"]), "gpu stands twice"),
+        "resolver": (intent("site.dns", ["10.255.0.53", "10.255.0.53"]), "10.255.0.53 is listed twice"),
+        "worker": (intent("kubernetes.workers", ["gpu", "gpu"]), "gpu is listed twice"),
         "filter": (
             intent("networks.business.border.peers.depots.announce", [{"prefix": "10.48.2.0/24"}, {"prefix": "10.48.2.0/24"}]),
-            "10.48.2.0/24 stands twice",
+            "10.48.2.0/24 is listed twice",
         ),
     },
     "SUB011": {"public": (_cidr("8.8.8.0/24"), "red's train is public address space")},

@@ -106,7 +106,7 @@ FIRES = {
     "PWR007": {"three needed": (hardware("test/gpu", "power.psu_minimum", 3), "2 servers of gpu stop when a feed is lost")},
     "PWR008": {"small PDU": (hardware("test/pdu", "capacity_w", 29_000), "feeds of 30.0 kW on a PDU of 29.0 kW")},
     "RED001": {
-        "data": (networks("compute", spines_per_pod=1), "all leafs of compute hang on one spine"),
+        "data": (networks("compute", spines_per_pod=1), "all leafs of compute connect to a single spine"),
         "out of band": (networks("oob", spines_per_pod=1), "all leafs of oob"),
     },
     "RED002": {"storage": (ON_N01, "1 set of storage leafs")},

@@ -97,11 +97,11 @@ FIRES = {
     },
     "CEP017": {"seven": (intent("ceph.monitor_count", 7), "waits for 4 of 7 monitors")},
     "GPU001": {
-        "hopper": (chain(_chip("test/hopper"), intent("gpu.driver", "470")), "driver 470 knows no Hopper GPU (gpu)"),
+        "hopper": (chain(_chip("test/hopper"), intent("gpu.driver", "470")), "driver 470 does not support Hopper GPUs (gpu)"),
     },
     "GPU002": {
-        "535": (chain(_chip("test/hopper"), intent("gpu.driver", "535")), "driver branch 535 gets no fixes"),
-        "999": (chain(_chip("test/hopper"), intent("gpu.driver", "999")), "driver branch 999 is not known"),
+        "535": (chain(_chip("test/hopper"), intent("gpu.driver", "535")), "driver branch 535 is out of support"),
+        "999": (chain(_chip("test/hopper"), intent("gpu.driver", "999")), "driver branch 999 is unknown"),
     },
     "PRV016": {
         "init": (_arguments("init=/bin/sh"), "init=/bin/sh stops every server of all groups at a shell"),

@@ -93,8 +93,8 @@ FIRES = {
         "end of all": (_links(PAIR[0], "255.255.255.254/31"), "the reserved range"),
     },
     "NET024": {
-        "one": (_with_upstream(PAIR[0]), "everything out of band leaves by oob-spine-01"),
-        "one switch": (_links(*PAIR, switches=("oob-spine-02", "oob-spine-02")), "leaves by oob-spine-02"),
+        "one": (_with_upstream(PAIR[0]), "all out-of-band traffic leaves through oob-spine-01"),
+        "one switch": (_links(*PAIR, switches=("oob-spine-02", "oob-spine-02")), "leaves through oob-spine-02"),
     },
     "NET025": {
         "compute": (_allowed("compute", 2.0), "compute may be oversubscribed 2:1"),
@@ -131,7 +131,7 @@ FIRES = {
         "zero": (intent("networks.business.anycast_mac", "00:00:00:00:00:00"), "is zero"),
     },
     "NET035": {"intel": (intent("networks.business.anycast_mac", "00:1b:21:aa:bb:cc"), "in a maker's range")},
-    "RED012": {"one": (networks("storage", uplinks=1), "2 leafs of storage hang on one uplink each")},
+    "RED012": {"one": (networks("storage", uplinks=1), "2 leafs of storage have a single uplink each")},
     "BRD014": {
         "announce": (_border(64_496), "which is no public prefix (private, 100.64.0.0/10)"),
         "nat": (

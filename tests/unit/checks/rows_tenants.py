@@ -110,24 +110,24 @@ FIRES = {
     "TEN001": {
         "two subnets": (
             chain(subnets("blue", "front", vlan=18), intent(f"{BLUE}.front.vlan", 18)),
-            "VLAN 18 of blue's front is that of red's front already",
+            "VLAN 18 of blue's front is already used by red's front",
         ),
         "subnet and VRF": (
             chain(subnets("red", "front", vlan=32), intent(f"{RED}.front.vlan", 32)),
-            "VLAN 32 of red's front is that of the VRF of blue already",
+            "VLAN 32 of red's front is already used by the VRF of blue",
         ),
         "MLAG's": (subnets("red", "front", vlan=4094), "VLAN 4094 of red's front cannot be used"),
     },
     "TEN002": {
-        "two subnets": (subnets("blue", "front", vni=10_018), "VNI 10018 of blue's front is that of red's front"),
-        "subnet and VRF": (subnets("red", "front", vni=50_002), "VNI 50002 of the VRF of blue is that of red's front"),
-        "compute": (_tenant("blue", compute_vni=60_001), "VNI 60001 of blue on compute is that of red on compute"),
+        "two subnets": (subnets("blue", "front", vni=10_018), "VNI 10018 of blue's front is already used by red's front"),
+        "subnet and VRF": (subnets("red", "front", vni=50_002), "VNI 50002 of the VRF of blue is already used by red's front"),
+        "compute": (_tenant("blue", compute_vni=60_001), "VNI 60001 of blue on compute is already used by red on compute"),
     },
     "TEN003": {
         "target": (subnets("blue", "front", route_target="64512:10018"), "route target 64512:10018 stands for VNIs 10018, 10034"),
         "distinguisher": (_one_rd, "belongs to red on business-leaf-01, blue on business-leaf-01"),
     },
-    "TEN004": {"named twice": (_tenant("blue", servers=("gpu-001", "gpu-002")), "1 server of blue is red's already")},
+    "TEN004": {"named twice": (_tenant("blue", servers=("gpu-001", "gpu-002")), "1 server of blue already belongs to red")},
     "TEN005": {"five of four": (_tenant("red", gpus=5), "red may use 5 GPUs, and 4 exist")},
     "TEN006": {"three and two": (chain(_tenant("red", gpus=3), _tenant("blue", gpus=2)), "tenants may use 5 GPUs together")},
     "TEN007": {
@@ -254,7 +254,7 @@ FIRES = {
             "services's core and blue's front overlap, and meet in the VRF of red",
         ),
     },
-    "BRD001": {"none": (_no_border, "red leaves by internet, and there is no border")},
+    "BRD001": {"none": (_no_border, "red has egress to internet, but there is no border")},
     "BRD002": {
         "in": (_peer("internet", accept=None), "nothing says which routes may be taken from it: internet has no accept"),
         "out": (_peer("internet", announce=None), "internet has no announce"),
@@ -263,7 +263,7 @@ FIRES = {
         "in": (_peer("internet", accept=(Filter("0.0.0.0/0", 32),)), "accept of internet takes every prefix up to /32"),
         "out": (_peer("internet", announce=(Filter("0.0.0.0/0", 25),)), "announce of internet takes every prefix"),
     },
-    "BRD004": {"unused": (_peer("depots", tenants=()), "no tenant leaves by depots")},
+    "BRD004": {"unused": (_peer("depots", tenants=()), "no tenant has egress to depots")},
     "BRD005": {"one": (_lone_link, "internet is connected to one border leaf of 2")},
     "BRD006": {
         "own subnet": (_peer("depots", accept=(Filter("10.48.2.0/24"),)), "depots may send routes for blue's front"),
@@ -306,7 +306,7 @@ FIRES = {
     },
     "BND002": {"one of two": (_fewer_ports("control"), "3 servers of control with one link to the business network")},
     "BND003": {"half": (ports("servers", "gpu-001", "b1", speed_gbps=200), "1 server of gpu over links of different speeds")},
-    "BND005": {"plain Linux": (platform(lacks=("segment_filters",)), "TestOS tells of Ethernet segments")},
+    "BND005": {"plain Linux": (platform(lacks=("segment_filters",)), "TestOS announces Ethernet segments")},
     "TEN013": {"VRF and subnets": (platform(reserved_vlans=[(16, 17)]), "is one that TestOS keeps")},
     "BND004": {
         "two servers": (_second_bond(esi="03:02:67:79:00:00:01:00:00:01"), "belongs to gpu-001, gpu-002"),

@@ -78,7 +78,7 @@ def test_many_alike_are_folded_in_text_only():
 
 
 def test_different_words_are_not_folded():
-    many = [Diagnostic("INT001", "error", "", f"knows no key {word}") for word in ("a", "b", "c", "d", "e")]
+    many = [Diagnostic("INT001", "error", "", f"unknown key {word}") for word in ("a", "b", "c", "d", "e")]
     assert format_text(many, {}).count("INT001") == 5
 
 

@@ -50,7 +50,7 @@ CASES = [
         "a switch for a PDU",
         small(racks__groups__gpu__pdu="nvidia/sn5600"),
         [("HWR001", "racks.groups.gpu.pdu")],
-        "nvidia/sn5600 is no PDU",
+        "nvidia/sn5600 is not a PDU",
         "see gpuyard catalogue",
     ),
     (
@@ -92,7 +92,7 @@ CASES = [
         "a port on two networks",
         small(servers__gpu__nics={"compute": [PORT], "storage": [PORT]}, networks__storage=STORAGE),
         [("HWR003", "servers.gpu.nics.storage.0")],
-        "is given to compute already",
+        "is already assigned to compute",
         "take it away here",
     ),
     (
@@ -106,14 +106,14 @@ CASES = [
         "a port twice on one network",
         small(servers__gpu__nics={"compute": [PORT, PORT]}),
         [("HWR003", "servers.gpu.nics.compute.1")],
-        "is given to compute already",
+        "is already assigned to compute",
         "take it away here",
     ),
     (
         "an unknown NOS",
         small(networks__oob__nos="junos"),
         [("NOS001", "networks.oob.nos")],
-        "junos is not known",
+        "unknown network OS junos",
         "set nos to one",
     ),
     (
@@ -190,7 +190,7 @@ CASES = [
         "two servers in one place",
         small(servers__gpu__place=put((1, "A08", 1), (2, "A08", 5))),
         [("PLC002", "servers.gpu.place.1")],
-        "has something in U5 to U12",
+        "U5 to U12 of A08 are already occupied",
         "set u to 9",
     ),
     (
