@@ -191,8 +191,8 @@ def test_a_report_that_is_too_long_is_refused_and_one_in_chunks_is_taken(yard):
 
 def test_a_report_brings_no_control_characters_into_the_journal(yard):
     token = yard.token()
-    assert yard.report(token, state="failed", step="disks", message="bad\x1b[2Jdisk\n")[0] == 204
-    assert yard.journal.node("one").reason == "bad?[2Jdisk?"
+    assert yard.report(token, state="failed", step="disks", message="bad\x1b[2Jdisk\x07\n")[0] == 204
+    assert yard.journal.node("one").reason == "baddisk?"
 
 
 def test_what_cannot_be_written_down_is_not_done(yard, monkeypatch):
