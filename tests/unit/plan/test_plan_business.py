@@ -202,7 +202,7 @@ def link(**values):
         (
             [link(), link(prefix="198.51.100.2/31", cage=5)],
             "internet.links.1.border",
-            "internet has a link to border leaf 1 already",
+            "internet already has a link to border leaf 1",
         ),
         ([link(cage=33)], "internet.links.0.cage", "business-border-01 has no cage 33"),
         ([link(cage=32)], "internet.links.0.cage", "cage 32 of business-border-01 is taken by an uplink"),
