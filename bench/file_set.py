@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from targets import link_collection
+
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATE = "# Made for {{ inventory_hostname }}.\n[Section]\n{% for key in range(8) %}\nKey{{ key }}=1\n{% endfor %}\n"
 
@@ -79,14 +81,6 @@ def measure(folder, tasks):
     if tasks and f"ok={len(tasks)}    changed=0 " not in done.stdout:
         raise SystemExit(done.stdout)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def link_collection():
-    """Let names of this collection's modules mean this checkout."""
-    link = ROOT / ".ansible/collections/ansible_collections/gpuyard/cluster"
-    link.parent.mkdir(parents=True, exist_ok=True)
-    if not link.is_symlink():
-        link.symlink_to("../../../..")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from targets import end_what_is_left, run
+from targets import end_what_is_left, link_collection, run
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/system"))
@@ -158,14 +158,6 @@ def read_cpu(lab, hosts):
             words = dict(line.split() for line in (folder / "cpu.stat").read_text().splitlines())
             total += int(words["usage_usec"]) / 1e6
     return total
-
-
-def link_collection():
-    """Let names of this collection's roles mean this checkout."""
-    link = ROOT / ".ansible/collections/ansible_collections/gpuyard/cluster"
-    link.parent.mkdir(parents=True, exist_ok=True)
-    if not link.is_symlink():
-        link.symlink_to("../../../..")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 PORT = 2299
 SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2): what a command leaves behind becomes our child, so its CPU time is counted too."""
@@ -115,3 +116,11 @@ def _wait_until_it_listens():
         if time.monotonic() > deadline:
             raise SystemExit("sshd does not listen")
         time.sleep(0.1)
+
+
+def link_collection():
+    """Let names of this collection's roles and modules mean this checkout."""
+    link = ROOT / ".ansible/collections/ansible_collections/gpuyard/cluster"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to("../../../..")

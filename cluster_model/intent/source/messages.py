@@ -113,15 +113,13 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
     if fault.type == "extra_forbidden":
         return _explain_unknown(fault, where, name)
     if fault.type == "missing":
-        parent = ".".join(fault.path[:-1]) or "the file"
-        place = f" in {parent}" if len(fault.path) > 1 else ""
         return Diagnostic(
             "INT002",
             "error",
             where,
-            f"required key {name} is missing{place}",
+            f"required key {name} is missing{_name_place(fault.path)}",
             expected,
-            fix=f"add {name}: to {parent}{_recall(fault.path)}",
+            fix=f"add {name}: to {'.'.join(fault.path[:-1]) or 'the file'}{_recall(fault.path)}",
         )
     if fault.value is None:
         fix = "write a value, or delete the line"
@@ -155,6 +153,11 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
     return Diagnostic("INT003", "error", where, f"{name} is {actual}", expected, fix=fix)
 
 
+def _name_place(path: tuple[str, ...]) -> str:
+    """Return where a key stands or should stand, to follow its name; empty at the top of the file."""
+    return f" in {'.'.join(path[:-1])}" if len(path) > 1 else ""
+
+
 def _guess_key(path: tuple[str, ...]) -> str:
     """Return the key that an unknown one was probably meant for; empty when none is near."""
     near = get_close_matches(path[-1].lower().replace("-", "_"), list_keys(path[:-1]), 1, 0.6)
@@ -169,9 +172,10 @@ def _recall(path: tuple[str, ...]) -> str:
 
 def _explain_unknown(fault: _Fault, where: str, name: str) -> Diagnostic:
     known, near = list_keys(fault.path[:-1]), _guess_key(fault.path)
-    place = f" in {'.'.join(fault.path[:-1])}" if len(fault.path) > 1 else ""
     fix = f"did you mean {near}?" if near else "delete it"
-    return Diagnostic("INT001", "error", where + "@key", f"unknown key {name}{place}", f"one of {', '.join(known)}", fix=fix)
+    return Diagnostic(
+        "INT001", "error", where + "@key", f"unknown key {name}{_name_place(fault.path)}", f"one of {', '.join(known)}", fix=fix
+    )
 
 
 def _explain_format(fault: _Fault, where: str, name: str, expected: str) -> Diagnostic:

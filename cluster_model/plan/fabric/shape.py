@@ -12,7 +12,7 @@ from cluster_model.plan.context import Context
 from cluster_model.plan.fabric.addressing import Cut
 from cluster_model.plan.fabric.clos import Clos
 from cluster_model.plan.fabric.sizing import choose_speed, cut_fabric, size_fabric
-from cluster_model.plan.fabric.units import Units, count_planes, fill_units
+from cluster_model.plan.fabric.units import Units, count_lanes, count_planes, fill_units
 from cluster_model.plan.fabric.wanted import Models, Wanted, want_fabric
 from cluster_model.plan.refusal import Refused
 
@@ -100,5 +100,4 @@ def shape_fabric(ctx: Context, kind: NetworkKind) -> FabricShape | None:
     except Refused as refused:
         ctx.refuse(refused, f"networks.{kind.name}")
         return None
-    lanes = 1 + max(leg.lane for legs in wanted.legs.values() for leg in legs)
-    return FabricShape(wanted, units, count_planes(wanted), lanes, wanted.host_speed_gbps, speed_gbps, clos, cut)
+    return FabricShape(wanted, units, count_planes(wanted), count_lanes(wanted), wanted.host_speed_gbps, speed_gbps, clos, cut)

@@ -6,7 +6,7 @@ from math import ceil
 
 from cluster_model.plan.fabric.addressing import Cut, cut_pool, pow2
 from cluster_model.plan.fabric.clos import Clos, round_uplinks, size_clos
-from cluster_model.plan.fabric.units import Units, count_planes, count_uplinks, managers_per_leaf
+from cluster_model.plan.fabric.units import Units, count_lanes, count_planes, count_uplinks, managers_per_leaf
 from cluster_model.plan.fabric.wanted import Wanted
 from cluster_model.plan.ports import count_ports, list_speeds, mode_for, speeds_of
 from cluster_model.plan.refusal import Refused
@@ -128,7 +128,7 @@ def cut_fabric(wanted: Wanted, units: Units, clos: Clos) -> Cut | None:
         return cut_pool(
             intent.pool,
             planes=planes,
-            lanes=1 + max(leg.lane for leg in legs),
+            lanes=count_lanes(wanted),
             units=count,
             leafs=1 if bridged or wanted.railed else per_unit,
             seats=1 if bridged else count_ports(wanted.models.leaf.cages, min(leg.speed_gbps for leg in legs)),

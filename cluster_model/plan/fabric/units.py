@@ -44,6 +44,11 @@ def count_planes(wanted: Wanted) -> int:
     return 1 + max(leg.plane for legs in wanted.legs.values() for leg in legs)
 
 
+def count_lanes(wanted: Wanted) -> int:
+    """Return the address lanes of a plane that the servers' links are in."""
+    return 1 + max(leg.lane for legs in wanted.legs.values() for leg in legs)
+
+
 def managers_per_leaf(managers: tuple[tuple[Seat, Leg], ...], leafs_per_unit: int) -> int:
     """Return the most links of fabric managers that a leaf of the first unit gets, beside those in ports of their own."""
     by_plane = Counter(leg.plane for _, leg in managers if leg.reserved < 0)
