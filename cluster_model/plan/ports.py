@@ -55,7 +55,7 @@ class Layout:
 
 
 def usable_modes(cage: Cage) -> tuple[Mode, ...]:
-    """Return the modes a cage may run in; none where it is for fabric managers, whom seat_managers seats."""
+    """Return the modes in which a cage takes hosts and links of the fabric; none where seat_managers alone seats it."""
     if cage.for_managers:
         return ()
     return cage.modes if cage.splittable else cage.modes[:1]

@@ -6,7 +6,6 @@ from itertools import combinations, pairwise
 
 from cluster_model.catalogue.cages import switch_cages
 from cluster_model.names import format_name, parse_name
-from cluster_model.plan.ports import usable_modes
 
 RACK_UNIT_M = 0.04445
 
@@ -132,7 +131,10 @@ def check_asns(plan):
 
 
 def check_ports(plan, catalogue):
-    """Assert that a port is used once; its cage has the mode it needs; the modes list every cage of the panel."""
+    """Assert that a port is used once; its cage has the mode it needs; the modes list every cage of the panel.
+
+    A cage for fabric managers is listed in its native mode, as the panel shows it, and takes nothing but them.
+    """
     for switch in plan.switches:
         cages = {cage.number: cage for cage in switch_cages(catalogue.device(switch.model))}
         modes = {mode.cage: mode for mode in switch.modes}
@@ -142,12 +144,16 @@ def check_ports(plan, catalogue):
         assert not [name for name, used in names.items() if used > 1]
         assert not [seat for seat, used in seats.items() if used > 1]
         for mode in switch.modes:
-            known = [(m.count, m.speed_gbps) for m in usable_modes(cages[mode.cage])]
+            cage = cages[mode.cage]
+            free = cage.splittable and not cage.for_managers
+            known = [(m.count, m.speed_gbps) for m in (cage.modes if free else cage.modes[:1])]
             assert (mode.count, mode.speed_gbps) in known
             assert mode.native == ((mode.count, mode.speed_gbps) == known[0])
         for port in switch.ports:
             mode = modes[port.cage]
             assert port.sub < mode.count and port.speed_gbps == mode.speed_gbps, (switch.name, port)
+            if cages[port.cage].for_managers:
+                assert port.use == "host" and plan.server(port.peer).role == "fabric-manager", (switch.name, port)
         assert list(switch.ports) == sorted(switch.ports, key=lambda port: (port.cage, port.sub))
     for server in plan.servers:
         assert len({port.name for port in server.ports}) == len(server.ports), server.name

@@ -44,6 +44,8 @@ LEAFS = {  # models of servers whose compute NICs a leaf can meet
         "test/switch-8x100g": SMALL,
     },
 }
+MANAGED = {"nvidia/qm9700", "nvidia/q3400-ra"}
+"""Leafs that an appliance of UFM plugs into: in a port like any other, or in one that is for fabric managers alone."""
 PORTS = {  # of the slowest speed that these tests run a leaf at
     "nvidia/sn5600": 128,
     "arista/dcs-7060x6-64pe": 128,
@@ -292,13 +294,13 @@ def clusters(draw, *, most=12, small=False):
         },
     }
     document["networks"]["compute"] = network
-    if network["technology"] == "infiniband" and network["leaf"] == "nvidia/qm9700" and draw(st.booleans()):
+    if network["technology"] == "infiniband" and network["leaf"] in MANAGED and draw(st.booleans()):
         servers["ufm"] = {
             "id": next(i for i in range(1, 251) if i not in ids),
             "model": "nvidia/ufm-3.1",
             "role": "fabric-manager",
             "manages": "compute",
-            "count": 2,
+            "count": draw(st.integers(1, 3)),
             "racks": "network",
         }
     if any(MODELS[model][2] for model in models) and draw(st.booleans()):
