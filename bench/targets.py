@@ -120,7 +120,4 @@ def _wait_until_it_listens():
 
 def link_collection():
     """Let names of this collection's roles and modules mean this checkout."""
-    link = ROOT / ".ansible/collections/ansible_collections/gpuyard/cluster"
-    link.parent.mkdir(parents=True, exist_ok=True)
-    if not link.is_symlink():
-        link.symlink_to("../../../..")
+    subprocess.run([ROOT / "scripts/link-collection"], check=True)

@@ -56,7 +56,7 @@ def run(command, cwd):
 
 
 @pytest.fixture
-def workplace(tmp_path):
+def workplace(tmp_path, collection):
     """Return a folder that looks like a fresh clone to the commands, and may be written to."""
     for name in ("inventory", "docs", "plugins", "templates", "scripts", "tests", "playbooks", "roles"):
         if (ROOT / name).is_dir():
@@ -65,7 +65,7 @@ def workplace(tmp_path):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    shutil.copytree(ROOT / ".ansible/collections", tmp_path / ".ansible/collections", symlinks=True)
+    shutil.copytree(collection, tmp_path / ".ansible/collections", symlinks=True)
     return tmp_path
 
 

@@ -81,3 +81,19 @@ def test_every_plugin_is_documented(collection, tmp_path):
             f"{name}: no license" for name in names if "GPL-3.0" not in (folder / f"{name.split('.')[2]}.py").read_text()[:400]
         ]
     assert wrong == []
+
+
+def test_no_tracked_link_leaves_the_tree():
+    """One to /dev/zero made `ansible-galaxy collection build`, and whoever counts lines, run for ever."""
+    listed = subprocess.run(["git", "ls-files", "-sz"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    links = [entry.partition("\t")[2] for entry in listed.split("\0") if entry.startswith("120000 ")]
+    away = [name for name in links if not (ROOT / name).resolve().is_relative_to(ROOT) or (ROOT / name).resolve() == ROOT]
+    assert away == []
+
+
+def test_the_checkout_itself_builds(tmp_path):
+    """As a release would build it, with all that lies about: environments, caches, what was rendered."""
+    run(["ansible-galaxy", "collection", "build", "--output-path", tmp_path, ROOT], tmp_path)
+    (archive,) = tmp_path.glob("gpuyard-cluster-*.tar.gz")
+    with tarfile.open(archive) as built:
+        assert sorted({name.split("/")[0] for name in built.getnames()} - set(BELONGS)) == []
