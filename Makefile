@@ -6,10 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 # The lock was made for Python 3.11; other versions resolve from the ranges in pyproject.toml.
 LOCK := $(shell $(PYTHON) -c 'import sys; print("-c requirements.lock" if sys.version_info[:2] == (3, 11) else "")')
 PYTEST := $(BIN)/python -m pytest -q
-# Half as many again as cores: a third of their time the tests wait for daemons, machines and timers.
-JOBS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
+JOBS ?= $(shell nproc)
 
-.PHONY: help demo test test-slow lint hooks bench docs goldens changelog lock schemas coverage docs-site clean system-packages
+.PHONY: help demo setup test test-slow fuzz lint hooks bench docs goldens changelog lock schemas coverage docs-site clean system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -17,11 +16,17 @@ help: ## list the targets
 demo: $(VENV)/.base ## set up and render a 127-node SuperPOD
 	@scripts/demo $(BIN)/gpuyard
 
-test: $(VENV)/.dev system-packages ## set up and pass the tests
-	@VENV=$(VENV) JOBS=$(JOBS) scripts/run-tests
+setup: $(VENV)/.dev system-packages ## install what the tests need
+	@VENV=$(VENV) scripts/build-libyang
 
-test-slow: $(VENV)/.dev system-packages ## what exceeds its share of `make test`; SLICE=n/m takes a part
-	@VENV=$(VENV) JOBS=$(JOBS) SLICE=$(SLICE) scripts/run-tests slow
+test: setup ## set up and pass the tests: lint, quick ones, then those that start daemons, containers and VMs
+	@VENV=$(VENV) scripts/run-tests
+
+test-slow: setup ## what exceeds its share of `make test`, one unit after another
+	@VENV=$(VENV) scripts/run-tests slow
+
+fuzz: $(VENV)/.dev ## the random laws with new examples, FUZZ (10) times as many
+	@GPUYARD_FUZZ=$(or $(FUZZ),10) $(PYTEST) -n $(JOBS) tests/property tests/unit/intent tests/unit/plan tests/unit/checks tests/unit/verify
 
 lint: $(VENV)/.dev ## ruff, mypy, import-linter, yamllint, codespell, changelog fragments; ansible-lint, which takes minutes
 	@VENV=$(VENV) scripts/lint
@@ -71,6 +76,7 @@ $(BIN)/python:
 $(VENV)/.base: pyproject.toml requirements.lock | $(BIN)/python
 	@echo 'installing gpuyard into $(VENV)'
 	@$(PIP) install $(LOCK) -e .
+	@scripts/link-collection
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base

@@ -2,13 +2,17 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.events import Events
 from tests.forked import Command
+from tests.tiers import FIXTURE, QuickGuard, is_machine, name_unit
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -19,19 +23,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Ansible and its like are installed beside this Python, which need not be the one on the caller's path.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
+# A gate that draws new examples refuses a change for what it did not touch: it takes the same ones every time. `make fuzz` draws.
+FUZZ = int(os.environ.get("GPUYARD_FUZZ", "0"))
+settings.register_profile("gate", derandomize=not FUZZ, database=None, deadline=None)
+settings.load_profile("gate")
+
+GUARD = QuickGuard()
+
 
 def pytest_addoption(parser):
-    parser.addoption("--slice", default="", help="n/m: run the n-th of m parts of the selected tests")
     parser.addoption("--sonic-yang", default=os.environ.get("GPUYARD_SONIC_YANG", ""), help="folder of SONiC's YANG models")
 
 
 LONGEST = ("tests/system/test_t", "tests/molecule/", "tests/system/", "tests/docs/", "tests/ibsim/")
 """Tests that start first, longest first: were one of minutes the last, a single worker would run it and the others stand by."""
-
-
-def name_unit(nodeid):
-    """Return what a test is run together with: its file, whose tests share what they boot; a scenario is by itself."""
-    return nodeid if nodeid.startswith("tests/molecule/") else nodeid.partition("::")[0]
 
 
 class UnitScheduling(LoadScopeScheduling):
@@ -46,27 +51,44 @@ def pytest_xdist_make_scheduler(config, log):
     return UnitScheduling(config, log)
 
 
+def pytest_configure(config):
+    """Write events where run-tests reads them; workers tell this process, and it tells for all."""
+    if (path := os.environ.get("GPUYARD_TEST_EVENTS")) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Events(Path(path)))
+
+
+def pytest_itemcollected(item):
+    if is_machine(item):
+        item.add_marker("machine")
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config, items):
-    """Put the longest first, and keep the slice asked for of what the marker expression left: every m-th unit from the n-th."""
+def pytest_collection_modifyitems(items):
+    """Put the longest first; draw more examples where they are drawn."""
     items.sort(key=lambda item: [item.nodeid.startswith(place) for place in LONGEST], reverse=True)
-    wanted = config.getoption("--slice")
-    if not wanted:
-        return
-    part, parts = map(int, wanted.split("/"))
-    units = list(dict.fromkeys(name_unit(item.nodeid) for item in items))
-    chosen = [item for item in items if name_unit(item.nodeid) in units[part - 1 :: parts]]
-    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-    items[:] = chosen
+    for test in {getattr(item, "obj", None) for item in items} if FUZZ else ():
+        if drawn := getattr(test, "_hypothesis_internal_use_settings", None):
+            test._hypothesis_internal_use_settings = settings(drawn, max_examples=FUZZ * drawn.max_examples)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    GUARD.test = "" if item.get_closest_marker("machine") else item.nodeid
+    try:
+        return (yield)
+    finally:
+        GUARD.test = ""
+
+
+@pytest.fixture(scope="session", name=FIXTURE)
+def _machine():
+    """Asked for by what starts a daemon, a container, a VM or a namespace by itself, or needs the network; see tests/tiers.py."""
 
 
 @pytest.fixture(scope="session")
 def collection():
-    """Link the checkout to where Ansible looks for gpuyard.cluster, and return the folder of collections."""
-    link = ROOT / ".ansible/collections/ansible_collections/gpuyard/cluster"
-    link.parent.mkdir(parents=True, exist_ok=True)
-    if not link.is_symlink():
-        link.symlink_to("../../../..")
+    """Let Ansible know the checkout as gpuyard.cluster, and return the folder of collections."""
+    subprocess.run([ROOT / "scripts/link-collection"], check=True)
     return ROOT / ".ansible/collections"
 
 

@@ -249,6 +249,7 @@ def inner(name, path):
     return "#cloud-config\n" + yaml.safe_dump(read_seed(name, path)["user-data"])
 
 
+@pytest.mark.usefixtures("machine_tier")  # the network: cloud-init is fetched
 def test_cloud_init_takes_the_accounts(tmp_path):
     def check(case):
         good, said = judge_cloud_config(inner(*case), tmp_path)
@@ -257,6 +258,7 @@ def test_cloud_init_takes_the_accounts(tmp_path):
     check_each(check, list_seeds()[:6])
 
 
+@pytest.mark.usefixtures("machine_tier")  # the network: cloud-init is fetched
 def test_cloud_init_takes_the_seed(tmp_path):
     """It leaves what stands under autoinstall to the installer."""
 
@@ -270,6 +272,7 @@ def test_cloud_init_takes_the_seed(tmp_path):
     check_each(check, list_seeds()[:2])
 
 
+@pytest.mark.usefixtures("machine_tier")  # the network: cloud-init is fetched
 def test_cloud_init_sees_errors(tmp_path):
     text = inner(*list_seeds()[0])
     for old, new in (

@@ -69,4 +69,6 @@ def test_scenario(name, tmp_path_factory):
                     [ROOT / "scripts/scenario", name, "destroy"], cwd=ROOT, env=environment, capture_output=True, check=False
                 )
     said = log.read_text(errors="replace")
-    assert code == 0, f"scenario {name} ended with {code} (-1: not done in {DEADLINE_S} s)\n{said[-TAIL:]}"
+    why = next((line for line in said.splitlines() if line.startswith(("fatal: ", "[ERROR]: "))), "")
+    ended = f"not done in {DEADLINE_S} s" if code == -1 else f"ended with {code}"
+    assert code == 0, f"scenario {name}: {ended}: {why}\n{said[-TAIL:]}"

@@ -211,7 +211,7 @@ def test_a_bmc_that_is_slower_than_its_machine_takes_nothing_back(tmp_path):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def small_disk(tmp_path, machine_tier):
     """Mount a file system of 8 MiB."""
     folder = tmp_path / "disk"
     folder.mkdir()

@@ -58,7 +58,7 @@ class Emulator:
 
 
 @pytest.fixture(scope="module", params=["redfish", "ipmi"])
-def emulator(request, tmp_path_factory):
+def emulator(request, tmp_path_factory, machine_tier):
     missing = [program for program in ("ipmitool", "openssl") if shutil.which(program) is None]
     if missing:
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_BOOT") else pytest.skip)(f"{', '.join(missing)} missing")

@@ -70,7 +70,7 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path):
+def server(tmp_path, machine_tier):
     if SSHD is None:
         pytest.skip("sshd missing (package openssh-server)")
     (tmp_path / "run").mkdir()

@@ -493,6 +493,7 @@ def test_the_script_reads_gpus_from_the_double_of_nvidia_smi(box, tmp_path):
     assert [gpu["index"] for gpu in box.ask()["gpus"]] == ["0", "1", "2", "4", "5", "6", "7"]
 
 
+@pytest.mark.usefixtures("machine_tier")
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a network namespace")
 def test_the_script_reads_rules_and_tables_as_iproute2_tells_them(box, lab, catalogue):
     """Rails of a planned server in a namespace of the kernel, read by the kernel's own tools."""

@@ -79,6 +79,7 @@ def _reached(switch: Switch, rules: str, port: int) -> list[str]:
                 process.stdin.close()
 
 
+@pytest.mark.usefixtures("machine_tier")
 @pytest.mark.parametrize("port", [22, 161])
 @pytest.mark.parametrize("name", ["storage-leaf-u01-01", "oob-leaf-a01"])
 def test_debian_lets_nobody_in_at_a_gateway(name: str, port: int) -> None:

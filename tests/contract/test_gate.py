@@ -1,0 +1,157 @@
+"""The gate itself: scripts/run-tests over a few planted tests, with our own conftest.py and tiers."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ONCE = """
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+def test_before():
+    pass
+
+def test_it(request):
+    told = Path('told')
+    if not told.exists():
+        left = subprocess.Popen(['sleep', '1000'])
+        told.write_text(str(left.pid))
+        assert False, 'an unlucky moment'
+    assert request.config.getoption('numprocesses') == 0, 'alone, in the process itself'
+    with suppress(FileNotFoundError):
+        assert not Path('/proc', told.read_text(), 'cmdline').read_text(), 'what the first run left still runs'
+"""
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """Return a function: files of tests to (exit code, last lines) of the stages asked for."""
+    for name in (
+        "scripts/run-tests",
+        "scripts/link-collection",
+        "tests/conftest.py",
+        "tests/events.py",
+        "tests/tiers.py",
+        "tests/forked.py",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    text = (ROOT / "pyproject.toml").read_text()
+    (tmp_path / "pyproject.toml").write_text(text[text.index("[tool.pytest.ini_options]") :])
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    lint = tmp_path / "scripts/lint"
+    lint.write_text("#!/bin/sh\necho a double of lint\nexit ${LINT_DOUBLE:-0}\n")
+    lint.chmod(0o755)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "GPUYARD_", "VENV"))}
+
+    def run(files, *stages, **more):
+        for name, content in files.items():
+            (tmp_path / "tests" / name).parent.mkdir(exist_ok=True)
+            (tmp_path / "tests" / name).write_text(content)
+        done = subprocess.run(
+            [tmp_path / "scripts/run-tests", *stages],
+            cwd=tmp_path,
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        summary = (tmp_path / ".work/tests/summary").read_text()
+        assert done.stdout.endswith(summary), done.stdout + done.stderr
+        assert int((tmp_path / ".work/tests/code").read_text()) == done.returncode
+        return done.returncode, summary.splitlines()
+
+    return run
+
+
+def _one(body, *, asks=""):
+    return f"import os, socket, subprocess, time\n\ndef test_it({asks}):\n    {body}\n"
+
+
+def _failures(lines):
+    """Return the failures of a stage and a unit, by both."""
+    told = [line.removeprefix("FAILED ").split(": ", 2) for line in lines if line.startswith("FAILED ")]
+    return {(stage, test.partition("::")[0].removeprefix("tests/")): error for stage, test, error in told}
+
+
+def test_all_pass(gate):
+    """Each unit runs in its stage: by its folder, or since it asks for what makes it one of the machine tier."""
+    files = {f"{folder}/test_{letter}.py": _one("pass") for folder, letter in (("unit", "a"), ("system", "b"), ("molecule", "c"))}
+    code, lines = gate(files | {"unit/test_d.py": _one("subprocess.run(['ip', '-V'], check=True)", asks="machine_tier")})
+    assert (code, lines[-1]) == (0, "green")
+    stages = next(line for line in lines if line.startswith("Stages: "))
+    assert [part.split()[0] for part in stages.removeprefix("Stages: ").split(", ")] == ["lint", "quick", "machine"]
+    assert {line.split()[-1] for line in lines if " s  tests/" in line} == {
+        *("tests/unit/test_a.py", "tests/system/test_b.py", "tests/molecule/test_c.py::test_it", "tests/unit/test_d.py")
+    }
+
+
+def test_a_red_machine_unit_that_passes_alone_is_told_as_a_flake(gate, tmp_path):
+    """It runs in a new process, as a whole, after what it left was ended; the run is green and says so in its last lines."""
+    code, lines = gate({"system/test_b.py": ONCE, "system/test_c.py": _one("pass")}, "machine")
+    assert code == 0
+    assert lines[-2] == "FLAKE tests/system/test_b.py: test_it: AssertionError: an unlucky moment"
+    assert lines[-1] == "green; 1 flake, see above"
+    (kept,) = map(json.loads, (tmp_path / ".work/flakes.jsonl").read_text().splitlines())
+    assert kept["stage"] == "machine" and kept["flake"] in lines[-2]
+
+
+def test_more_than_two_red_machine_units_are_red_and_none_runs_again(gate, tmp_path):
+    units = {f"system/test_{letter}.py": ONCE.replace("'told'", f"'told-{letter}'") for letter in "bcd"}
+    code, lines = gate(units, "machine")
+    assert (code, lines[-1]) == (13, "red: machine")
+    assert _failures(lines) == {("machine", unit): "AssertionError: an unlucky moment" for unit in units}
+    assert (tmp_path / ".work/flakes.jsonl").read_text() == ""
+
+
+def test_what_is_red_is_named_within_its_stage(gate):
+    """A quick test is red at once, also one that would pass a second time; a machine unit where it is red twice."""
+    starts = ("podman ps", "ip link", "dnsmasq -C x", "/usr/sbin/sshd -T")
+    quick = {
+        "unit/test_once.py": ONCE,
+        "unit/test_import.py": "import nothing_of_that_name\n",
+        "unit/test_net.py": _one("socket.create_connection(('192.0.2.1', 9), timeout=1)"),
+        **{f"unit/test_start_{number}.py": _one(f"subprocess.run({words.split()})") for number, words in enumerate(starts)},
+    }
+    code, lines = gate(
+        quick | {"system/test_b.py": _one("assert 1 == 2, 'planted'"), "system/test_c.py": _one("pass")}, LINT_DOUBLE="3"
+    )
+    assert (code, lines[-1]) == (11, "red: lint, quick, machine")
+    failures = _failures(lines)
+    lint = [key for key in failures if key[0] == "lint"]
+    assert len(lint) == 1
+    failures.pop(lint[0])
+    expected = {
+        ("quick", "unit/test_once.py"): "AssertionError: an unlucky moment",
+        ("quick", "unit/test_import.py"): "ModuleNotFoundError: No module named 'nothing_of_that_name'",
+        ("quick", "unit/test_net.py"): "is a quick test and connects to 192.0.2.1",
+        ("machine", "unit/test_import.py"): "ModuleNotFoundError",  # there is no telling which tier it is of
+        ("machine", "system/test_b.py"): "AssertionError: planted",
+    }
+    for number, words in enumerate(starts):
+        expected["quick", f"unit/test_start_{number}.py"] = f"is a quick test and starts {Path(words.split()[0]).name}: move it"
+    assert failures.keys() == expected.keys()
+    assert {key: error for key, error in failures.items() if expected[key] not in error} == {}
+
+
+def test_a_process_that_dies_ends_its_stage_in_red(gate):
+    """A crash is no flake, whatever the unit says when it runs again: tests after it have not run."""
+    code, lines = gate({"system/test_b.py": _one("os._exit(7)"), "system/test_c.py": _one("time.sleep(3)")}, "machine")
+    assert (code, lines[-1]) == (13, "red: machine")
+    assert "crashed while running" in _failures(lines)["machine", "system/test_b.py"]
+
+
+def test_a_stage_that_hangs_ends_and_names_what_ran(gate, tmp_path):
+    text = (tmp_path / "scripts/run-tests").read_text()
+    assert text.count('"machine": 2400') == 1
+    (tmp_path / "scripts/run-tests").write_text(text.replace('"machine": 2400', '"machine": 12'))
+    code, lines = gate({"system/test_b.py": _one("time.sleep(3000)")}, "machine")
+    assert code == 13
+    assert lines[-2] == "FAILED machine: pytest: not done in 12 s; running then: tests/system/test_b.py::test_it"
