@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,13 @@ def gate(tmp_path):
     lint.chmod(0o755)
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "GPUYARD_", "VENV"))}
 
-    def run(files, *stages, **more):
+    def plant(files):
         for name, content in files.items():
             (tmp_path / "tests" / name).parent.mkdir(exist_ok=True)
             (tmp_path / "tests" / name).write_text(content)
+
+    def run(files, *stages, **more):
+        plant(files)
         done = subprocess.run(
             [tmp_path / "scripts/run-tests", *stages],
             cwd=tmp_path,
@@ -68,6 +72,7 @@ def gate(tmp_path):
         assert int((tmp_path / ".work/tests/code").read_text()) == done.returncode
         return done.returncode, summary.splitlines()
 
+    run.plant, run.environment = plant, environment
     return run
 
 
@@ -156,3 +161,19 @@ def test_a_stage_that_hangs_ends_and_names_what_ran(gate, tmp_path):
     code, lines = gate({"system/test_b.py": _one("time.sleep(3000)")}, "machine")
     assert code == 13
     assert lines[-2] == "FAILED machine: pytest: not done in 20 s; running then: tests/system/test_b.py::test_it"
+
+
+def test_a_run_that_is_told_to_end_leaves_nothing_behind(gate, tmp_path):
+    """Also in the background of a shell, which has SIGINT ignored."""
+    left = "left = subprocess.Popen(['sleep', '1000'], start_new_session=True)"
+    tells = "open('up.part', 'w').write(str(left.pid)); os.rename('up.part', 'up'); time.sleep(3000)"
+    gate.plant({"system/test_b.py": _one(f"{left}; {tells}")})
+    command = ["sh", "-c", "trap '' INT; exec scripts/run-tests machine"]
+    with subprocess.Popen(command, cwd=tmp_path, env=gate.environment, stdout=subprocess.PIPE, text=True) as running:
+        while not (tmp_path / "up").exists():
+            assert running.poll() is None
+            time.sleep(0.05)
+        running.terminate()
+        said, _ = running.communicate(timeout=600)
+    assert running.returncode == 130
+    assert f"swept: process {(tmp_path / 'up').read_text()} (sleep)" in said

@@ -128,7 +128,7 @@ def machine(tmp_path):
     clean = {key: value for key, value in os.environ.items() if not key.startswith("GPUYARD_")}
 
     def run(**environment):
-        more = {"VENV": str(tmp_path / "venv"), "JOBS": "1", **environment}
+        more = {"VENV": str(tmp_path / "venv"), **environment}
         command = [ROOT / "scripts/run-tests", "slow"]
         return subprocess.run(command, cwd=tmp_path, env=clean | more, capture_output=True, text=True, check=False).stdout
 
