@@ -61,9 +61,16 @@ def tree_options(wrapped: Command) -> Command:
     return wrapped
 
 
+slowness_option = click.option(
+    "--slowness", type=click.FloatRange(1, 100), default=1, show_default=True, envvar="GPUYARD_SLOWNESS", show_envvar=True,
+    metavar="TIMES", help="Wait so many times longer for what must come: for a machine that is slow, or has other work.",
+)  # fmt: skip
+
+
 @command.command()
 @cluster_argument
 @tree_options
+@slowness_option
 @click.option("--faults/--no-faults", default=True, show_default=True, help="Let parts fail, one after the other.")
 @click.option("--mistakes/--no-mistakes", default=True, show_default=True, help="Plant mistakes that must be caught.")
 @click.option("--report", "reports", type=click.Path(path_type=Path), metavar="DIR", help="Write twin.json and twin.md there.")
@@ -75,6 +82,7 @@ def test(
     leafs: int,
     hosts: int,
     spines: int,
+    slowness: float,
     faults: bool,
     mistakes: bool,
     reports: Path | None,
@@ -89,7 +97,8 @@ def test(
     from cluster_model.twin.options import Options
     from cluster_model.twin.run import Listener, Run
 
-    options = Options(Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full), networks, faults, mistakes)
+    sampling = Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full)
+    options = Options(sampling, networks, faults, mistakes, slowness=slowness)
     with open_tree_of(cluster, folder) as tree:
         _check(tree, options)
         printer = Printer()
@@ -225,7 +234,17 @@ def _ending_on_signals() -> Iterator[None]:
 @command.command()
 @cluster_argument
 @tree_options
-def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool, leafs: int, hosts: int, spines: int) -> None:
+@slowness_option
+def up(
+    cluster: Path,
+    folder: Path | None,
+    networks: tuple[str, ...],
+    full: bool,
+    leafs: int,
+    hosts: int,
+    spines: int,
+    slowness: float,
+) -> None:
     """Boot a cluster's fabric and leave it up, to explore with `twin exec`, until `twin down`."""
     from cluster_model.twin.ethernet.scope import Sampling
     from cluster_model.twin.keeper import find_state, start_keeper
@@ -236,7 +255,7 @@ def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], full: bool
     if find_state(cluster) is not None:
         raise click.UsageError(f"the twin of {cluster} is up already; gpuyard twin down {cluster} ends it")
     sampling = Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full)
-    options = Options(sampling, networks, elsewhere=False)
+    options = Options(sampling, networks, elsewhere=False, slowness=slowness)
     with open_tree_of(cluster, folder) as tree:
         _check(tree, options)
         printer = Printer()

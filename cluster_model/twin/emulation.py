@@ -17,7 +17,7 @@ ROUTER_MACS = (
 TIMERS = "BFD and BGP wait {:g} times longer than rendered: the processor is emulated"
 
 
-def list_emulated(tree: Tree, scope: Scope, slowness: float) -> dict[str, str]:
+def list_emulated(tree: Tree, scope: Scope, timers: float) -> dict[str, str]:
     """Return what is played or differs of what is booted, by its name."""
     notes = {}
     planes = [tree.switch_files(switch).plane for switch in scope.switches.values()]
@@ -27,6 +27,6 @@ def list_emulated(tree: Tree, scope: Scope, slowness: float) -> dict[str, str]:
         notes["Ethernet segments"] = SEGMENTS
     if any(vrf.vni for switch in scope.switches.values() if switch.overlay for vrf in switch.overlay.vrfs):
         notes["router MACs"] = ROUTER_MACS
-    if slowness > 1 and scope.switches:
-        notes["timers"] = TIMERS.format(slowness)
+    if timers > 1 and scope.switches:
+        notes["timers"] = TIMERS.format(timers)
     return notes

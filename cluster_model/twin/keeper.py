@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -16,7 +17,8 @@ from typing import NoReturn
 from cluster_model.twin.ethernet.fabric import Fabric
 
 FOLDER = Path("/run/gpuyard-twin")
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
+"""How long a keeper may take to end what it keeps, however busy this machine is: only one that hangs takes that long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +33,26 @@ class State:
 
 
 def _read_start(pid: int) -> str:
-    """Return when a process began, in ticks; empty where it is none. A number may come back, with another start."""
+    """Return when a process began, in ticks; empty where it has ended. A number may come back, with another start."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     except OSError:
         return ""
+    return "" if fields[0] == "Z" else fields[19]
+
+
+def _is_running(state: State) -> bool:
+    return _read_start(state.pid) == state.started
 
 
 def list_states() -> list[State]:
-    """Return the twins that are up; files of those that are not are removed."""
+    """Return the twins that are up. Files of keepers that were killed stay, until one of that name writes its own."""
     states = []
     for path in sorted(FOLDER.glob("*.json")):
         with suppress(OSError, ValueError, TypeError):
             state = State(**json.loads(path.read_text("utf-8")))
-            if _read_start(state.pid) == state.started:
+            if _is_running(state):
                 states.append(state)
-                continue
-        path.unlink(missing_ok=True)
     return states
 
 
@@ -57,10 +62,21 @@ def find_state(cluster: Path) -> State | None:
     return next((state for state in list_states() if {state.cluster, state.argument} & wanted), None)
 
 
+def _claim(name: str) -> int | None:
+    """Return what holds a name for this process and those that it forks, until all have ended; None where another has it."""
+    held = os.open(FOLDER / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        return None
+    return held
+
+
 def start_keeper(
     name: str, argument: Path, boot: Callable[[Callable[[str], None]], AbstractContextManager[Fabric]], say: Callable[[str], None]
 ) -> str:
-    """Boot a twin in a process of its own, and return once it is up.
+    """Boot a twin in a process of its own, and return once it is up. Of clusters with one name, one at a time is up.
 
     Args:
         name: the cluster's.
@@ -72,12 +88,16 @@ def start_keeper(
         Why it did not start; empty where it did.
     """
     FOLDER.mkdir(mode=0o700, exist_ok=True)
+    held = _claim(name)
+    if held is None:
+        return _tell_holder(name)
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
         os.close(reading)
         _keep(name, argument, boot, writing)
     os.close(writing)
+    os.close(held)
     try:
         with os.fdopen(reading, encoding="utf-8") as lines:
             for line in lines:
@@ -89,6 +109,13 @@ def start_keeper(
         os.kill(pid, signal.SIGKILL)
         raise
     return "its process ended without a word"
+
+
+def _tell_holder(name: str) -> str:
+    state = next((state for state in list_states() if state.cluster == name), None)
+    if state is None:
+        return f"a twin called {name} is being started or ended by another process"
+    return f"a twin called {name} is up already, of {state.argument}: gpuyard twin down {name} ends it"
 
 
 def _keep(
@@ -111,11 +138,13 @@ def _keep(
         with boot(lambda text: tell("progress", text)) as fabric:
             machines = {node.name: node.pid for node in fabric.nodes.values()}
             state = State(name, str(argument.resolve()), os.getpid(), _read_start(os.getpid()), machines)
-            path.write_text(json.dumps(asdict(state)), "utf-8")
+            fresh = path.with_suffix(".new")  # nobody shall read half of it
+            fresh.write_text(json.dumps(asdict(state)), "utf-8")
+            fresh.replace(path)
             tell("ready", "")
             os.close(writing)
             while True:
-                signal.pause()
+                time.sleep(1)  # a signal that comes just before a pause without end would be seen at the next one
     except KeyboardInterrupt:
         pass
     except BaseException as error:
@@ -126,22 +155,11 @@ def _keep(
 
 def stop_keeper(state: State) -> bool:
     """End a twin; return whether it is gone."""
-    with suppress(ProcessLookupError):
-        os.kill(state.pid, signal.SIGTERM)
-    deadline = time.monotonic() + PATIENCE_S
-    while _read_start(state.pid) == state.started and time.monotonic() < deadline:
-        if _is_zombie(state.pid):
-            break
-        time.sleep(0.1)
-    else:
-        if _read_start(state.pid) == state.started:
-            os.kill(state.pid, signal.SIGKILL)
-    (FOLDER / f"{state.cluster}.json").unlink(missing_ok=True)
-    return _read_start(state.pid) != state.started or _is_zombie(state.pid)
-
-
-def _is_zombie(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if _is_running(state):
+            with suppress(ProcessLookupError):
+                os.kill(state.pid, number)
+        deadline = time.monotonic() + PATIENCE_S
+        while _is_running(state) and time.monotonic() < deadline:
+            time.sleep(0.1)
+    return not _is_running(state)

@@ -13,7 +13,7 @@ class Options:
     """What to run: how much of the cluster, which networks (none: all), and which parts beside the trials.
 
     `elsewhere`: whether what this kernel cannot carry is tried in the small machine. `slowness`: how many times longer things
-    may take; `place`: what rows say of where they were tried.
+    may take; `timers`: how many times longer BFD and BGP wait than rendered; `place`: what rows say of where they were tried.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -22,4 +22,5 @@ class Options:
     mistakes: bool = True
     elsewhere: bool = True
     slowness: float = 1.0
+    timers: float = 1.0
     place: str = HERE

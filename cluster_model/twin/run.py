@@ -81,7 +81,7 @@ class Run:
         scope.left_out.update(lost)
         sampling = self.options.sampling
         notes = dress_hosts(self.tree.plan, scope, None if sampling.full else max(1, sampling.hosts // 2))
-        notes |= list_emulated(self.tree, scope, self.options.slowness)
+        notes |= list_emulated(self.tree, scope, self.options.timers)
         report = self.report
         report.switches, report.hosts, report.cables = len(scope.switches), len(scope.servers), len(scope.links)
         report.switches += sum(len(part.subnet.switches) for part in self._parts)
@@ -122,7 +122,7 @@ class Run:
     @contextmanager
     def boot(self, scope: Scope) -> Iterator[Fabric]:
         """Yield the running twin; it ends with the block."""
-        fabric = Fabric(self.tree, scope, self.say, self.options.slowness)
+        fabric = Fabric(self.tree, scope, self.say, self.options.timers)
         try:
             fabric.boot()
             self.report.times = {name: round(value, 1) for name, value in fabric.times.items()}
@@ -137,7 +137,7 @@ class Run:
         with self.boot(scope) as fabric:
             for name in scope.networks:
                 say(f"{name}: waiting for routes")
-                trials = NetworkTrials(fabric, expect(scope, name, self.tree.plan))
+                trials = NetworkTrials(fabric, expect(scope, name, self.tree.plan), self.options.slowness)
                 trials.wait_for_routes(ALIVE)
                 trials.close()
             say("management")

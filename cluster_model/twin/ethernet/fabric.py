@@ -78,16 +78,16 @@ class Fabric:
         tree: what is booted.
         scope: which part of it.
         say: takes a line about what is being done.
-        slowness: how many times longer things take than on a machine of one's own; timers are stretched by it.
+        timers: how many times longer BFD and BGP wait than rendered.
     """
 
-    def __init__(self, tree: Tree, scope: Scope, say: Callable[[str], None], slowness: float = 1.0) -> None:
+    def __init__(self, tree: Tree, scope: Scope, say: Callable[[str], None], timers: float = 1.0) -> None:
         self.tree = tree
         self.scope = scope
         self.say = say
         self.nodes: dict[str, Node] = {}
-        self.slowness = slowness
-        self._lldp = LLDP.format(2 * slowness)
+        self.timers = timers
+        self._lldp = LLDP.format(2 * timers)
         self.dead: set[str] = set()
         self.cut: set[Link] = set()
         self._mlag = MlagDouble(self)
@@ -160,8 +160,8 @@ class Fabric:
         Under emulation timers are longer: a processor that others use as well misses three packets in 1.5 s now and then.
         """
         text = frr_conf if frr_conf is not None else self.files(name).files["frr.conf"]
-        if self.slowness > 1:
-            text = _TIMER.sub(lambda found: _stretch(found[0], self.slowness), text)
+        if self.timers > 1:
+            text = _TIMER.sub(lambda found: _stretch(found[0], self.timers), text)
         return text if NO_NEXTHOP_OBJECTS in text else text.replace("!\n", f"{NO_NEXTHOP_OBJECTS}!\n", 1)
 
     def _prepare_switch(self, switch: Switch) -> None:

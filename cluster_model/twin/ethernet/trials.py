@@ -28,7 +28,8 @@ class NetworkTrials:
     Args:
         fabric: the running twin.
         expectations: the plan's word on the network.
-        slowness: how many times longer things may take than on a machine of one's own: under emulation they do.
+        slowness: how many times longer things may take than on a machine of one's own. What must not come is listened for no
+            longer for it, but where the processor is emulated (the fabric's `timers`).
     """
 
     fabric: Fabric
@@ -193,9 +194,9 @@ class NetworkTrials:
             expected = self.expectations.reaches(pair, dead)
             if expected is not None:
                 (yes if expected else no).append(pair)
-        answered = self._ping(yes, 4.0)
+        answered = self._ping(yes, 4.0 * self.slowness)
         faults = [f"{pair} has no answer" for number, pair in enumerate(yes) if number not in answered]
-        leaking = self._ping(no, 0.6)
+        leaking = self._ping(no, 0.6 * self.fabric.timers)
         faults += [f"{pair} is answered, over a path that is not planned" for number, pair in enumerate(no) if number in leaking]
         cut = f", {len(no)} cut off as planned" if no else ""
         return Verdict(f"{len(answered)} of {len(yes)} pairs{cut}", tuple(faults))
@@ -221,7 +222,7 @@ class NetworkTrials:
         return Verdict(f"{len(answered)} of {len(asks)} answer", tuple(faults))
 
     def _ping(self, pairs: list[Pair], within_s: float) -> set[int]:
-        return self.prober.ping([ask_of(pair) for pair in pairs], within_s * self.slowness) if pairs else set()
+        return self.prober.ping([ask_of(pair) for pair in pairs], within_s) if pairs else set()
 
     # cables ----------------------------------------------------------------------------------------------------------
 

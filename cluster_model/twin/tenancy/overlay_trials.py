@@ -309,7 +309,7 @@ def try_strangers(trials: NetworkTrials) -> Verdict:
     faults = [
         f"{pair} arrives at {pair.target.server}" for pair, got in zip(pairs, received, strict=True) if pair.target.server in got
     ]
-    answered = trials.prober.ping([ask_of(pair) for pair in unanswered], 0.6 * trials.slowness) if unanswered else set()
+    answered = trials.prober.ping([ask_of(pair) for pair in unanswered], 0.6 * trials.fabric.timers) if unanswered else set()
     faults += [f"{pair} is answered" for number, pair in enumerate(unanswered) if number in answered]
     found = f"{len(pairs) + len(unanswered) - len(faults)} of {len(pairs) + len(unanswered)} tried get nowhere, or no answer"
     return Verdict(found, tuple(faults))
@@ -319,7 +319,8 @@ def _deliver(trials: NetworkTrials, pairs: list[Pair], within_s: float, is_wante
     expectations = _plan(trials)
     ends: list[Endpoint] = [*expectations.endpoints, *(end for end, _ in expectations.list_outside())]
     holders = list_holders([(end.server, end.address) for end in ends])
-    return deliver(trials.fabric.nodes, [ask_of(pair) for pair in pairs], holders, within_s * trials.slowness, is_wanted)
+    within_s *= trials.slowness if is_wanted else trials.fabric.timers
+    return deliver(trials.fabric.nodes, [ask_of(pair) for pair in pairs], holders, within_s, is_wanted)
 
 
 def try_standing(trials: NetworkTrials, dead: Dead) -> Verdict:

@@ -15,7 +15,7 @@ from cluster_model.twin.tree import STAND_IN_MARK, Tree
 from cluster_model.twin.vm.kernel import UnavailableError
 from cluster_model.twin.vm.machine import MachineError, run_in_machine
 
-SLOWNESS = 4.0
+EMULATION = 4.0
 """An emulated processor is about thirty times slower, and two thirds of what happens is waiting; a busy machine doubles it."""
 
 
@@ -40,7 +40,9 @@ def try_elsewhere(run: Asking) -> None:
 
     Where the machine does not come to its end, a failed row says why, and what has been tried until then stays.
     """
-    options = replace(run.options, networks=tuple(run.elsewhere), elsewhere=False, slowness=SLOWNESS, place=SMALL_MACHINE)
+    slowness = EMULATION * run.options.slowness
+    options = replace(run.options, networks=tuple(run.elsewhere), elsewhere=False, slowness=slowness, timers=EMULATION)
+    options = replace(options, place=SMALL_MACHINE)
     report = run.report
 
     def take(kind: str, value: Any) -> None:

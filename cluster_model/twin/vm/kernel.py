@@ -1,12 +1,16 @@
-"""Debian's kernel for the small machine: downloaded by apt, unpacked into a cache folder by version, nothing installed."""
+"""Debian's kernel for the small machine: downloaded by apt, unpacked into a cache folder by version, nothing installed.
+
+What is there is found by what apt's lists say, without a network. One process at a time makes what is not.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
@@ -49,11 +53,14 @@ def fetch_kernel() -> Path:
     if obstacles:
         raise UnavailableError("; ".join(obstacles))
     folder = fetch_packages((_find_kernel(), "busybox-static"))
-    if not (folder / "initrd.gz").is_file():
-        release = next((folder / "root/lib/modules").iterdir()).name
-        run_program("depmod", "-b", str(folder / "root"), release)
-        (folder / "release").write_text(release, "utf-8")
-        _make_initrd(folder, release)
+    initrd = folder / "initrd.gz"
+    if not initrd.is_file():
+        with _lock():
+            if not initrd.is_file():
+                release = next((folder / "root/lib/modules").iterdir()).name
+                run_program("depmod", "-b", str(folder / "root"), release)
+                (folder / "release").write_text(release, "utf-8")
+                _make_initrd(folder, release)
     return folder
 
 
@@ -66,27 +73,37 @@ def fetch_packages(names: Iterable[str]) -> Path:
     versions = {name: _find_version(name) for name in names}
     folder = _home() / "_".join(f"{name}_{version}" for name, version in versions.items()).replace(":", "%")
     if not folder.is_dir():
-        _home().mkdir(parents=True, exist_ok=True)
-        scratch = _home() / f"new-{os.getpid()}"
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir()
-        wanted = [f"{name}={version}" for name, version in versions.items()]
-        run_program("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", *wanted, cwd=scratch)
-        for file in scratch.glob("*.deb"):
-            run_program("dpkg-deb", "-x", str(file), str(scratch / "root"))
-            file.unlink()
-        if folder.exists():
-            shutil.rmtree(scratch)
-        else:
-            scratch.rename(folder)
+        with _lock():
+            if not folder.is_dir():
+                _unpack([f"{name}={version}" for name, version in versions.items()], folder)
     return folder
+
+
+def _unpack(wanted: Iterable[str], folder: Path) -> None:
+    """Download packages, and have the folder with them, whole or not at all."""
+    scratch = _home() / "new"
+    shutil.rmtree(scratch, ignore_errors=True)  # of a process that was killed
+    scratch.mkdir()
+    run_program("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", *wanted, cwd=scratch)
+    for file in scratch.glob("*.deb"):
+        run_program("dpkg-deb", "-x", str(file), str(scratch / "root"))
+        file.unlink()
+    scratch.rename(folder)
+
+
+@contextmanager
+def _lock() -> Iterator[None]:
+    """Let no other process make anything in the cache meanwhile."""
+    _home().mkdir(parents=True, exist_ok=True)
+    with (_home() / "lock").open("a") as file:
+        flock(file, LOCK_EX)
+        yield
 
 
 def _home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "/var/cache") / "gpuyard"
 
 
-@cache
 def _find_kernel() -> str:
     """Return the package of the kernel that linux-image-amd64 stands for."""
     depends = run_program("apt-cache", "depends", "--important", "linux-image-amd64").split()
@@ -96,7 +113,6 @@ def _find_kernel() -> str:
     return name
 
 
-@cache
 def _find_version(name: str) -> str:
     lines = run_program("apt-cache", "policy", name).splitlines()
     version = next((line.split()[1] for line in lines if line.strip().startswith("Candidate:")), "(none)")
@@ -107,7 +123,8 @@ def _find_version(name: str) -> str:
 
 def _make_initrd(folder: Path, release: str) -> None:
     """Write initrd.gz: busybox, the modules that reach a shared root, and init.sh."""
-    tree = folder / f"initrd-{os.getpid()}"
+    tree = folder / "initrd"
+    shutil.rmtree(tree, ignore_errors=True)  # of a process that was killed
     for name in ("bin", "dev", "proc", "sys", "lower", "upper", "new", "modules"):
         (tree / name).mkdir(parents=True)
     shutil.copy(folder / "root/bin/busybox", tree / "bin/busybox")
@@ -126,7 +143,7 @@ def _make_initrd(folder: Path, release: str) -> None:
         [find_program("cpio"), "-o", "-H", "newc"], input=listing.encode(), cwd=tree, capture_output=True, check=True
     )
     packed = subprocess.run([find_program("gzip"), "-1"], input=archive.stdout, capture_output=True, check=True)
-    scratch = tree.with_suffix(".gz")
+    scratch = folder / "initrd.new"
     scratch.write_bytes(packed.stdout)
     scratch.rename(folder / "initrd.gz")
     shutil.rmtree(tree)

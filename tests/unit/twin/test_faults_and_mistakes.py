@@ -63,7 +63,7 @@ def test_spines_borders_a_leaf_and_each_class_of_cable_fail(watch):
 
 
 @pytest.mark.parametrize(
-    ("name", "network", "slowness", "played"),
+    ("name", "network", "timers", "played"),
     [
         ("driving", "business", 4.0, {"MLAG", "router MACs", "timers"}),
         ("driving-frr", "business", 4.0, {"Ethernet segments", "router MACs", "timers"}),
@@ -71,7 +71,7 @@ def test_spines_borders_a_leaf_and_each_class_of_cable_fail(watch):
         ("lab", "compute", 1.0, set()),
     ],
 )
-def test_what_is_played_is_said(trees, name, network, slowness, played):
+def test_what_is_played_is_said(trees, name, network, timers, played):
     tree = trees(name)
     scope = choose_scope(tree, frozenset(), Sampling(), [network])
-    assert set(list_emulated(tree, scope, slowness)) == played
+    assert set(list_emulated(tree, scope, timers)) == played

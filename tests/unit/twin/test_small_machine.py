@@ -1,14 +1,17 @@
-"""What a run does when the small machine does not come to its end; doubles play QEMU and the job in it."""
+"""What a run does when its small machine does not come to an end, and how packages come; doubles play QEMU, the job, apt."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from cluster_model.twin.options import Options
 from cluster_model.twin.report import HERE, SMALL_MACHINE, Row
 from cluster_model.twin.run import Listener, Run
-from cluster_model.twin.vm import job, machine
+from cluster_model.twin.vm import job, kernel, machine
 from cluster_model.twin.vm.kernel import UnavailableError
 
 
@@ -76,3 +79,49 @@ def test_a_machine_that_ends_otherwise_says_why_and_what_its_console_said(monkey
     with pytest.raises(machine.MachineError) as raised:
         play_qemu(monkeypatch, tmp_path, script)
     assert all(word in str(raised.value) for word in (*words, "the kernel's last words"))
+
+
+@pytest.fixture
+def archive(monkeypatch, tmp_path):
+    """Play apt and dpkg-deb in a cache of its own, and return what was asked of the archive."""
+    asked = []
+
+    def play(program, *arguments, cwd=None):
+        if program == "apt-cache":
+            return "  Installed: (none)\n  Candidate: 1:2.0-3\n"
+        if program == "apt-get":
+            asked.append(arguments[-1])
+            (cwd / "it.deb").write_text("")
+            time.sleep(0.1)  # a download, during which the others come
+        elif program == "dpkg-deb":
+            Path(arguments[-1]).mkdir()
+            (Path(arguments[-1]) / "program").write_text("whole")
+        return ""
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kernel, "run_program", play)
+    return asked
+
+
+def test_packages_are_fetched_once_however_many_ask(archive, tmp_path):
+    """Also what a killed process left in the cache is in nobody's way; once it is there, the archive is not asked."""
+    (tmp_path / "gpuyard/new/root").mkdir(parents=True)
+    with ThreadPoolExecutor(4) as pool:
+        folders = {*pool.map(kernel.fetch_packages, [("tool",)] * 4), kernel.fetch_packages(("tool",))}
+    (folder,) = folders
+    assert (folder.name, (folder / "root/program").read_text(), archive) == ("tool_1%2.0-3", "whole", ["tool=1:2.0-3"])
+
+
+def test_a_fetch_that_fails_leaves_nothing_that_looks_whole(archive, monkeypatch):
+    def refuse(program, *arguments, cwd=None):
+        if program == "dpkg-deb":
+            raise UnavailableError("no space left")
+        return play(program, *arguments, cwd=cwd)
+
+    play = kernel.run_program
+    with monkeypatch.context() as broken:
+        broken.setattr(kernel, "run_program", refuse)
+        with pytest.raises(UnavailableError):
+            kernel.fetch_packages(("tool",))
+    assert (kernel.fetch_packages(("tool",)) / "root/program").is_file()
+    assert len(archive) == 2
