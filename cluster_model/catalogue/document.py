@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -102,16 +103,26 @@ def display_path(path: Path) -> str:
         return path.as_posix()
 
 
+def _parse(text: str) -> Any:
+    return yaml.load(text, Loader=_Loader)
+
+
+_parse_ours = lru_cache(maxsize=256)(_parse)
+"""Once for each text, which is read for every cluster that is opened; no reader changes what it holds."""
+
+
 def read_document(path: Path, shipped: bool = True) -> Document | Diagnostic:
     """Read one YAML file; return CAT001 where that cannot be done."""
     name = display_path(path)
     wanted = "a YAML file holding one mapping"
     try:
         raw = read_file(path, MOST_BYTES, next((above for above in path.parents if above.name == "catalogue"), path.parent))
-        refused = None if path.is_relative_to(PACKAGE.parent) else refuse_yaml(name, raw)
+        is_ours = path.is_relative_to(PACKAGE.parent)
+        refused = None if is_ours else refuse_yaml(name, raw)
         if refused is not None and refused.id == "YML009":
             return replace(refused, id="CAT001")
-        data = yaml.load(raw.decode("utf-8-sig"), Loader=_Loader)
+        text = raw.decode("utf-8-sig")
+        data = _parse_ours(text) if is_ours else _parse(text)
     except OSError as error:
         return Diagnostic(
             "CAT001",

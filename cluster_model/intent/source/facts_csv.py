@@ -163,13 +163,14 @@ class _Reader:
     def _read_header(self, row: list[_Cell]) -> list[str] | None:
         known = COLUMNS[self.kind]
         columns: list[str] = []
+        seen: set[str] = set()
         for cell in row:
             name = cell.text.lower() if cell.text.lower() in known else cell.text
             prefix, dot, port = cell.text.partition(".")
             is_port = self.kind == "servers" and dot and port and prefix.lower() in {"mac", "guid"}
             if is_port:
                 name = f"{prefix.lower()}.{port}"
-            if name in columns:
+            if name in seen:
                 self.report("FCT003", cell, f"duplicate column {name}", "each column once", fix="keep one")
                 name = ""
             elif not is_port and name not in known:
@@ -179,7 +180,8 @@ class _Reader:
                 self.report("FCT002", cell, f'unknown column "{cell.text}"', f"one of {choices}", fix=fix)
                 name = ""
             columns.append(name)
-        if "name" not in columns:
+            seen.add(name)
+        if "name" not in seen:
             self.report("FCT007", row[0], "the column name is missing", "one column called name", fix="add it")
             return None
         return columns

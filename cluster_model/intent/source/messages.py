@@ -55,9 +55,10 @@ def explain_refusals(errors: list[ErrorDetails], data: Any, source: Source) -> l
     misspelt = {(*fault.path[:-1], _guess_key(fault.path)) for fault in faults if fault.type == "extra_forbidden"}
     findings = []
     for fault in faults:
-        is_follow_up = fault.path in misspelt or any(fault.path[: len(key)] == key for key in bad_keys)
-        if fault.type != "missing" or not is_follow_up:
-            findings.append(source.locate(_explain(fault, source)))
+        above = (fault.path[:length] for length in range(len(fault.path) + 1))
+        if fault.type == "missing" and (fault.path in misspelt or not bad_keys.isdisjoint(above)):
+            continue  # it follows from another
+        findings.append(source.locate(_explain(fault, source)))
     return list(dict.fromkeys(findings))
 
 
