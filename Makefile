@@ -8,7 +8,7 @@ LOCK := $(shell $(PYTHON) -c 'import sys; print("-c requirements.lock" if sys.ve
 PYTEST := $(BIN)/python -m pytest -q
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo setup test test-slow fuzz lint hooks bench docs goldens changelog lock schemas coverage docs-site clean system-packages
+.PHONY: help demo setup test test-slow fuzz lint hooks bench record changelog lock schemas coverage docs-site clean system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -16,13 +16,15 @@ help: ## list the targets
 demo: $(VENV)/.base ## set up and render a 127-node SuperPOD
 	@scripts/demo $(BIN)/gpuyard
 
-setup: $(VENV)/.dev system-packages ## install what the tests need
+setup: $(VENV)/.dev system-packages ## install, fetch and build what the tests need, which fetch nothing themselves
 	@VENV=$(VENV) scripts/build-libyang
+	@$(BIN)/python scripts/prepare-tests
 
 test: setup ## set up and pass the tests: lint, quick ones, then those that start daemons, containers and VMs
 	@VENV=$(VENV) scripts/run-tests
 
 test-slow: setup ## what exceeds its share of `make test`, one unit after another
+	@$(BIN)/python scripts/prepare-tests slow
 	@VENV=$(VENV) scripts/run-tests slow
 
 fuzz: $(VENV)/.dev ## the random laws with new examples, FUZZ (10) times as many
@@ -42,11 +44,11 @@ bench: $(VENV)/.dev ## CPU and memory of plan and render, of reading BMCs, and a
 	@$(BIN)/python bench/bmc.py
 	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python bench/roles.py
 
-docs: $(VENV)/.dev ## write again what is generated: schema, rules, README's figures, the roles' READMEs
-	@GPUYARD_UPDATE_DOCS=1 $(PYTEST) tests/docs tests/roles/test_role_shape.py
-
-goldens: $(VENV)/.dev ## write again what tests compare bytes with; read its diff before you commit it
-	@GPUYARD_UPDATE_GOLDEN=1 $(PYTEST) -n $(JOBS) tests/golden tests/errors
+# Every file of tests that writes by tests/recorded.py; tests/golden/test_recorded.py holds the list to that.
+RECORD := tests/docs/test_docs.py tests/docs/test_generated.py tests/errors/test_error_text.py tests/golden tests/roles/test_role_shape.py
+record: $(VENV)/.dev ## write again all that is generated: goldens, error texts, pages, schema, READMEs; read the diff before you commit it
+	@GPUYARD_RECORD=1 $(PYTEST) -n $(JOBS) $(RECORD)
+	@git status --short
 
 changelog: $(VENV)/.dev ## show what the next release will tell, from changelog.d/
 	@$(BIN)/towncrier build --draft --version next

@@ -2,9 +2,9 @@
 
 In a block, lines with `$ ` are commands, run by sh from a copy of the checkout's inventory; the lines after them are their
 output, standard error included. A line `...` stands for any lines. A block after `<!-- not run: why -->` is left alone.
-GPUYARD_UPDATE_DOCS=1 writes the true output into the pages (blocks with `...` are only checked).
 
 The ```pycon blocks of a page are one session of Python in such a copy; `...` in what they print stands for any text.
+`make record` writes the true output into the pages, where `...` stays.
 """
 
 import doctest
@@ -17,92 +17,137 @@ from pathlib import Path
 
 import pytest
 
+from tests import recorded
+from tests.docs.blocks import bring_up_to_date, matches, split_commands
+from tests.docs.loaded import Loaded
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SESSION = re.compile(r"```pycon\n(.*?)```\n", re.DOTALL)
 BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n)?```console\n(?P<body>.*?)```\n", re.DOTALL)
-
-
-def split_commands(body):
-    """Return (command, expected output) pairs; a command goes on over lines that end in a backslash."""
-    steps, lines = [], body.splitlines()
-    while lines:
-        line = lines.pop(0)
-        assert line.startswith("$ "), f"a console block begins with a command: {line!r}"
-        command = line[2:]
-        while command.endswith("\\"):
-            command += "\n" + lines.pop(0)
-        expected = []
-        while lines and not lines[0].startswith("$ "):
-            expected.append(lines.pop(0))
-        steps.append((command, expected))
-    return steps
-
-
-def matches(expected, actual):
-    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + r"[ ]*\n" for line in expected)
-    return re.fullmatch(pattern, "".join(line.rstrip() + "\n" for line in actual)) is not None
-
-
 STANDS_FOR = {"make demo": "scripts/demo .venv/bin/gpuyard"}
 """What a make target runs once it has installed, so that the page's output is tested without installing again."""
 
 
-def run(command, cwd):
-    command = STANDS_FOR.get(command, command)
-    env = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
-    done = subprocess.run(["sh", "-c", f"exec 2>&1; {command}"], cwd=cwd, env=env, capture_output=True, text=True, check=False)
-    return done.stdout.splitlines()
+def choose_pages(block):
+    """Return the pages with such a block, as parameters."""
+    chosen = [
+        page for page in PAGES if any(not found.groupdict().get("skip") for found in block.finditer(page.read_text("utf-8")))
+    ]
+    return pytest.mark.parametrize("page", chosen, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    with Loaded() as program:
+        yield program
 
 
 @pytest.fixture
-def workplace(tmp_path, collection):
-    """Return a folder that looks like a fresh clone to the commands, and may be written to."""
+def run(workplace, loaded):
+    """Return a function that runs a command there, and returns the lines that it prints."""
+    env = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "PATH": f"{loaded.bin}{os.pathsep}{os.environ['PATH']}"}
+
+    def run(command):
+        words = ["sh", "-c", f"exec 2>&1; {STANDS_FOR.get(command, command)}"]
+        done = subprocess.run(words, cwd=workplace, env=env, capture_output=True, text=True, check=False)
+        return [line.rstrip() for line in done.stdout.splitlines()]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory, collection):
+    """Return a folder that looks like a fresh clone to the commands."""
+    folder = tmp_path_factory.mktemp("clone")
+    left_out = shutil.ignore_patterns("__pycache__", "errors", "golden", "roles", "unit")  # no page names these of tests/
     for name in ("inventory", "docs", "plugins", "templates", "scripts", "tests", "playbooks", "roles"):
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "errors"))
+            shutil.copytree(ROOT / name, folder / name, ignore=left_out)
     for name in ("ansible.cfg", "pyproject.toml", "galaxy.yml"):
         if (ROOT / name).exists():
-            shutil.copy(ROOT / name, tmp_path / name)
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    shutil.copytree(collection, tmp_path / ".ansible/collections", symlinks=True)
+            shutil.copy(ROOT / name, folder / name)
+    (folder / ".venv").symlink_to(sys.prefix)
+    shutil.copytree(collection, folder / ".ansible/collections", symlinks=True)
+    return folder
+
+
+@pytest.fixture
+def workplace(clone, tmp_path):
+    """Return such a folder that may be written to."""
+    subprocess.run(["cp", "-a", f"{clone}/.", tmp_path], check=True)
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_print_what_the_page_says(page, workplace):
-    text = page.read_text()
-    update = bool(os.environ.get("GPUYARD_UPDATE_DOCS"))
-    for block in list(BLOCK.finditer(text)):
+@choose_pages(BLOCK)
+def test_commands_print_what_the_page_says(page, run):
+    def follow(block):
         if block["skip"]:
-            continue
+            return block[0]
         made = []
         for command, expected in split_commands(block["body"]):
-            actual = run(command, workplace)
-            if update and "..." not in [line.strip() for line in expected]:
-                made.append("\n".join([f"$ {command}", *(line.rstrip() for line in actual)]) + "\n")
-                continue
-            made.append("\n".join([f"$ {command}", *expected]) + "\n")
-            assert matches(expected, actual), (
-                f"{page.name}: $ {command}\n--- the page says\n"
-                + "\n".join(expected)
-                + ("\n--- it printed\n" + "\n".join(actual))
-            )
-        if update:
-            text = text.replace(block["body"], "".join(made))
-    if update:
-        page.write_text(text)
+            made += [f"$ {command}", *bring_up_to_date(expected, run(command))]
+        return "```console\n" + "".join(f"{line}\n" for line in made) + "```\n"
+
+    recorded.check(page, BLOCK.sub(follow, page.read_text("utf-8")))
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if SESSION.search(page.read_text())], ids=lambda page: str(page.relative_to(ROOT))
-)
+@choose_pages(SESSION)
 def test_sessions_print_what_the_page_says(page, workplace, monkeypatch):
     monkeypatch.chdir(workplace)
-    session = doctest.DocTestParser().get_doctest("".join(SESSION.findall(page.read_text())), {}, page.name, str(page), 0)
-    told = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=told.append)
+    text = page.read_text("utf-8")
+    session = doctest.DocTestParser().get_doctest("".join(SESSION.findall(text)), {}, page.name, str(page), 0)
+    wrong, told = [], []
+
+    class Runner(doctest.DocTestRunner):
+        def report_failure(self, out, test, example, got):
+            wrong.append((example, got))
+
+    Runner(optionflags=doctest.ELLIPSIS).run(session, out=told.append)
     assert not told, "".join(told)
+    for example, got in wrong:
+        assert "..." not in example.want, f"write what stands around the `...` anew: {example.source}prints\n{got}"
+        asked = example.source.rstrip("\n").replace("\n", "\n... ")
+        text = text.replace(f">>> {asked}\n{example.want}", f">>> {asked}\n{got}", 1)
+    recorded.check(page, text)
+
+
+def test_a_page_is_brought_up_to_date_around_its_gaps():
+    page = [
+        "racks: 4",
+        "...",
+        "compute  roce   8 leafs",
+        "storage  roce   4 leafs",
+        "...",
+        "Open index.html",
+        "...",
+        "gone for good",
+    ]
+    now = [
+        "racks: 12",
+        "a",
+        "compute  roce  16 leafs",
+        "business roce   2 leafs",
+        "storage  roce   4 leafs",
+        "b",
+        "Open index.html",
+        "c",
+    ]
+    made = bring_up_to_date(page, now)
+    assert made == ["racks: 12", "...", *now[2:5], "...", "Open index.html", "..."]
+    assert matches(made, now) and not matches(page, now)
+    assert bring_up_to_date(made, now) == made
+    assert bring_up_to_date(["one", "two"], now) == now
+
+
+def test_the_loaded_program_is_the_installed_one(run):
+    """Streams, folder, environment, and the exit codes of both kinds."""
+    asked = (
+        "X validate tests/wrong.yml 2>&1 >/dev/null | tail -1; cd inventory; X plan lab 2>/dev/null | head -5; X plan x; echo $?"
+    )
+    loaded, installed = (run(asked.replace("X", name)) for name in ("gpuyard", f"{Path(sys.executable).parent}/gpuyard"))
+    assert loaded == installed
+    assert loaded[0] == "6 errors." and loaded[-1] == "2" and len(loaded) > 7
 
 
 def test_links_lead_somewhere():

@@ -1,4 +1,4 @@
-"""The examples in numbers that a reader can check by hand; GPUYARD_UPDATE_GOLDEN=1 writes them anew.
+"""The examples in numbers that a reader can check by hand.
 
 superpod-h100 is the published DGX H100 SuperPOD of four units: 127 nodes, 1,016 GPUs, 32 leafs, 16 spines, 1,020 cables to hosts
 and UFM, 1,024 between leafs and spines. superpod-roce is the same on switches of 128 ports: 32 leafs, 8 spines, 1,024 cables.
@@ -6,12 +6,12 @@ driving has tenants: numbers that follow from their ids, and where their VRFs me
 """
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from tests import recorded
 from tests.planned import open_example
 
 HERE = Path(__file__).resolve().parent / "plan_summary"
@@ -95,20 +95,11 @@ def summarise_tenants(plan):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_plan_summary(name):
-    plan = open_example(name).plan
-    text = json.dumps(summarise(plan), indent=1) + "\n"
-    golden = HERE / f"{name}.json"
-    if os.environ.get("GPUYARD_UPDATE_GOLDEN") == "1":
-        golden.write_text(text, "utf-8")
-    assert json.loads(text) == json.loads(golden.read_text("utf-8"))
-
-
-def test_there_is_no_summary_without_its_example():
-    assert sorted(path.stem for path in HERE.iterdir()) == EXAMPLES
+    recorded.check(HERE / f"{name}.json", json.dumps(summarise(open_example(name).plan), indent=1) + "\n")
 
 
 def test_the_superpod_is_the_published_one():
-    found = json.loads((HERE / "superpod-h100.json").read_text("utf-8"))
+    found = summarise(open_example("superpod-h100").plan)
     compute = found["networks"]["compute"]
     assert (found["gpus"], found["servers"]["gpu"]) == (1016, 127)
     assert compute["switches"] == {"leaf": 32, "spine": 16, "core": 0}
@@ -118,14 +109,14 @@ def test_the_superpod_is_the_published_one():
 
 
 def test_the_superpod_on_ethernet_needs_half_the_spines():
-    compute = json.loads((HERE / "superpod-roce.json").read_text("utf-8"))["networks"]["compute"]
+    compute = summarise(open_example("superpod-roce").plan)["networks"]["compute"]
     assert compute["switches"] == {"leaf": 32, "spine": 8, "core": 0}
     assert compute["cables"]["leaf_spine"] == 1024
 
 
 def test_driving_is_what_its_intent_asks_for():
     """16 x tenant + subnet, and so on: figures worked out by hand."""
-    found = json.loads((HERE / "driving.json").read_text("utf-8"))
+    found = summarise(open_example("driving").plan)
     assert found["tenants"]["planning"]["vrf"] == "planning VLAN 32 VNI 50002 64512:50002 table 10002"
     assert found["tenants"]["planning"]["subnets"][0] == "192.168.0.0/20 VLAN 33 VNI 10033 64512:10033"
     assert found["tenants"]["services"]["subnets"] == ["10.48.0.0/24 VLAN 161 VNI 10161 64512:10161"]

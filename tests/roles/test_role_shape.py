@@ -1,12 +1,12 @@
-"""Every role has the same shape: docs/add-a-role.md. GPUYARD_UPDATE_DOCS=1 writes the READMEs."""
+"""Every role has the same shape: docs/add-a-role.md. `make record` writes the READMEs."""
 
-import os
 import re
 
 import pytest
 from readme import render_readme
 
 from roles import ROLES, ROOT, list_task_files, read, read_defaults, read_specs, walk_tasks
+from tests import recorded
 
 FILES = ["README.md", "defaults/main.yml", "meta/main.yml", "meta/argument_specs.yml", "tasks/main.yml", "tasks/validate.yml"]
 KEYWORDS = {
@@ -51,11 +51,7 @@ def test_role_has_its_files(role):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_readme_is_fresh(role):
-    text = render_readme(role)
-    file = ROOT / "roles" / role / "README.md"
-    if os.environ.get("GPUYARD_UPDATE_DOCS"):
-        file.write_text(text)
-    assert file.read_text() == text, "run make docs"
+    recorded.check(ROOT / "roles" / role / "README.md", render_readme(role))
 
 
 @pytest.mark.parametrize("role", ROLES)
