@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.slowness import stretch, wait_for
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -34,30 +37,20 @@ PROGRAMS = {
 }  # fmt: skip
 FILES = {"/usr/lib/ipxe/undionly.kpxe": "ipxe", "/usr/share/OVMF/OVMF_CODE_4M.fd": "ovmf"}
 USER, PASSWORD = "admin", "correct horse"
-PATIENCE = 6
-"""A busy machine takes that many times longer than an idle one."""
+
+
+def list_missing() -> list[str]:
+    """Return what keeps machines from running here."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    missing = [package for program, package in PROGRAMS.items() if shutil.which(program, path=path) is None]
+    missing += [package for file, package in FILES.items() if not Path(file).exists()]
+    return [*(["root"] if os.geteuid() else []), *missing]
 
 
 def require_programs() -> None:
     """Skip where something is missing, and fail where GPUYARD_REQUIRE_VM is set."""
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    missing = [package for program, package in PROGRAMS.items() if shutil.which(program, path=path) is None]
-    missing += [package for file, package in FILES.items() if not Path(file).exists()]
-    if os.geteuid():
-        missing.insert(0, "root")
-    if missing:
+    if missing := list_missing():
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_VM") else pytest.skip)(f"no machines: {', '.join(missing)} missing")
-
-
-def wait_for(what: Callable[[], Any], deadline_s: float, reason: str) -> Any:
-    """Return what is true in the end; AssertionError where it is not, for longer than `deadline_s` seconds of a busy machine."""
-    end = time.monotonic() + deadline_s * PATIENCE
-    while True:
-        found = what()
-        if found:
-            return found
-        assert time.monotonic() < end, reason
-        time.sleep(0.5)
 
 
 def gpuyard(*words: object) -> list[str]:
@@ -65,7 +58,10 @@ def gpuyard(*words: object) -> list[str]:
 
 
 def build_images(cluster: Path, tree: Path) -> Path:
-    """Return the folder with images/ and deploy/, built by `gpuyard image` once for each recipe and installer."""
+    """Return the folder with images/ and deploy/, built by `gpuyard image` once for each recipe and installer.
+
+    With GPUYARD_OFFLINE set nothing is built: scripts/prepare-tests has built it.
+    """
     sources = [*sorted((ROOT / "templates/boot/image").iterdir()), ROOT / "cluster_model/deploy/image.py"]
     images = json.loads((tree / "boot/boot.json").read_bytes())["images"]
     digest = hashlib.sha256(json.dumps([KERNEL, images], sort_keys=True).encode())
@@ -76,6 +72,7 @@ def build_images(cluster: Path, tree: Path) -> Path:
     with (CACHE / "lock").open("w") as lock:
         flock(lock, LOCK_EX)
         if not (place / "done").exists():
+            assert not os.environ.get("GPUYARD_OFFLINE"), f"no images in {place}: run make test-slow, which builds them first"
             for old in CACHE.glob("[0-9a-f]" * 16):  # of former recipes, that nobody can be using any more
                 if old == place or time.time() - old.stat().st_mtime > 86_400:
                     shutil.rmtree(old, ignore_errors=True)
@@ -84,6 +81,12 @@ def build_images(cluster: Path, tree: Path) -> Path:
             assert done.returncode == 0, done.stderr
             (place / "done").touch()
     return place
+
+
+def prepare_images() -> Path:
+    """Return that folder for the intent as it is: built before the tests."""
+    with tempfile.TemporaryDirectory(prefix="gpuyard-") as folder:
+        return build_images(*_render(Path(folder)))
 
 
 @dataclass
@@ -140,10 +143,10 @@ class Yard:
             *map(str, words),
         ]
 
-    def run(self, *words: object, check: bool = True, limit_s: float = 120, **more: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: object, check: bool = True, limit_s: float = 720, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run a program in the yard; an AssertionError has what it said."""
         done = subprocess.run(
-            self.inside(*words), capture_output=True, text=True, timeout=limit_s * PATIENCE, check=False, cwd=ROOT, **more
+            self.inside(*words), capture_output=True, text=True, timeout=stretch(limit_s), check=False, cwd=ROOT, **more
         )
         assert not check or done.returncode == 0, f"{words}: {done.stdout}\n{done.stderr}"
         return done
@@ -175,7 +178,7 @@ class Yard:
             "GPUYARD_STATE": str(self.state),
         }
 
-    def gpuyard(self, *words: object, limit_s: float = 600, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def gpuyard(self, *words: object, limit_s: float = 3600, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run gpuyard in the yard."""
         return self.run(*gpuyard(*words), env=self.environment(), limit_s=limit_s, check=check)
 
@@ -195,7 +198,7 @@ class Yard:
         """Make the namespace, its addresses and taps, and start what is rendered."""
         self._holder = subprocess.Popen(["unshare", "--net", "--mount", "--", "sleep", "infinity"])
         own_place, here = Path(f"/proc/{self._holder.pid}/ns/mnt"), Path("/proc/self/ns/mnt").readlink()
-        wait_for(lambda: own_place.readlink() != here, 20, "no namespace")
+        wait_for(lambda: own_place.readlink() != here, 120, "no namespace")
         server = next(s for s in self.plan["servers"] if s["name"] == self.index["server"]["name"])
         own = server["ports"][0]
         lines = ["link set lo up", "link add br0 type bridge stp_state 0 forward_delay 0"]
@@ -218,7 +221,7 @@ class Yard:
         self.run("mkdir", "-p", "/run/kea", "/run/named")
         self.run("cp", "-r", self.tree / "dns", "/etc/bind/gpuyard")
         self.run("chmod", "-R", "a+rX", "/etc/bind", "/var/cache/bind", "/run")
-        wait_for(lambda: "LOWER_UP" in self.run("ip", "link", "show", "br0").stdout, 20, "the bridge has no carrier")
+        wait_for(lambda: "LOWER_UP" in self.run("ip", "link", "show", "br0").stdout, 120, "the bridge has no carrier")
         # Debian's ipxe.efi is a link to /boot, which a TFTP server does not follow out of its folder.
         (self.folder / "tftp").mkdir()
         for name in ("ipxe.efi", "undionly.kpxe"):
@@ -242,7 +245,7 @@ class Yard:
         self.start("boot-server", *gpuyard("boot-server", self.cluster, *options))
         url = f"{self.index['server']['url']}/boot.ipxe"
         fetch = f"import urllib.request; print(urllib.request.urlopen({url!r}, timeout=5).status)"
-        wait_for(lambda: self.run(sys.executable, "-c", fetch, check=False).stdout.strip() == "200", 60, "no boot server")
+        wait_for(lambda: self.run(sys.executable, "-c", fetch, check=False).stdout.strip() == "200", 360, "no boot server")
 
     def add_machine(self, name: str, mac: str, serial: str, language: str, firmware: str, disks: Mapping[str, str]) -> None:
         """Put a switched-off machine behind its BMC.
@@ -270,7 +273,7 @@ class Yard:
         (folder / "machine.json").write_text(json.dumps(told))
         self.start(f"bmc-{name}", sys.executable, HERE / "bmc.py", folder)
         ask = f"from cluster_model.transport.bmc.probe import probe; print(probe({name!r}, {bmc!r}).answers)"
-        wait_for(lambda: self.run(sys.executable, "-c", ask).stdout.strip() == "True", 120, f"{name}'s BMC does not answer")
+        wait_for(lambda: self.run(sys.executable, "-c", ask).stdout.strip() == "True", 720, f"{name}'s BMC does not answer")
 
     def explain(self) -> str:
         """Return the ends of all logs, for a test that failed."""
@@ -292,22 +295,26 @@ class Yard:
             self._holder.wait()
 
 
-@contextlib.contextmanager
-def open_yard(folder: Path, change: Callable[[Path], None] = lambda cluster: None) -> Iterator[Yard]:
-    """Yield a yard that runs, of a copy of the intent with a key of its own; `change` may alter the copy first."""
-    require_programs()
-    cluster = folder / "cluster"
+def _render(folder: Path, change: Callable[[Path], None] = lambda cluster: None) -> tuple[Path, Path]:
+    """Return a copy of the intent with a key of its own, and what is rendered of it."""
+    cluster, tree = folder / "cluster", folder / "build/baremetal"
     cluster.mkdir()
     for name in ("cluster.yml", "servers.csv"):
         shutil.copy(HERE / name, cluster)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ops", "-f", str(folder / "ops")], check=True)
     shutil.copy(folder / "ops.pub", cluster)
     change(cluster)
-    done = subprocess.run(
-        gpuyard("render", cluster, "-o", folder / "build/baremetal"), capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(gpuyard("render", cluster, "-o", tree), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    yard = Yard(cluster, folder, build_images(cluster, folder / "build/baremetal"))
+    return cluster, tree
+
+
+@contextlib.contextmanager
+def open_yard(folder: Path, change: Callable[[Path], None] = lambda cluster: None) -> Iterator[Yard]:
+    """Yield a yard that runs, of a copy of the intent with a key of its own; `change` may alter the copy first."""
+    require_programs()
+    cluster, tree = _render(folder, change)
+    yard = Yard(cluster, folder, build_images(cluster, tree))
     try:
         yard.bring_up()
         yield yard

@@ -1,4 +1,7 @@
-"""The wheel is whole: installed alone, in an empty environment, it renders the lab."""
+"""The wheel is whole: installed alone, in an empty environment, it renders the lab.
+
+What it depends on comes from .work/wheels, which scripts/prepare-tests fetches.
+"""
 
 import shutil
 import subprocess
@@ -6,6 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+WHEELS = ROOT / ".work/wheels"
 
 
 def run(*command, cwd):
@@ -15,12 +19,14 @@ def run(*command, cwd):
 
 
 def test_an_installed_wheel_renders_the_lab(tmp_path):
+    assert WHEELS.is_dir(), f"no {WHEELS}: run make setup"
     pip = ("-m", "pip", "--disable-pip-version-check", "-q")
     run(sys.executable, *pip, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path / "dist", ROOT, cwd=tmp_path)
     wheel = next((tmp_path / "dist").glob("gpuyard-*.whl"))
     run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
-    run(python, *pip, "install", "-c", ROOT / "requirements.lock", wheel, cwd=tmp_path)
+    offline = ("--no-index", "--find-links", WHEELS, "-c", ROOT / "requirements.lock")
+    run(python, *pip, "install", *offline, wheel, cwd=tmp_path)
     where = run(python, "-c", "import cluster_model; print(cluster_model.__file__)", cwd=tmp_path)
     assert str(tmp_path / "venv") in where
     folder = tmp_path / "lab"
