@@ -12,6 +12,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.events import Events
 from tests.forked import Command
+from tests.locks import PLACES, Holder, find_lock
+from tests.slowness import stretch
 from tests.tiers import FIXTURE, QuickGuard, is_machine, name_unit
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,21 +31,31 @@ settings.register_profile("gate", derandomize=not FUZZ, database=None, deadline=
 settings.load_profile("gate")
 
 GUARD = QuickGuard()
+HOLDER = Holder(os.environ.get("GPUYARD_TEST_LOCKS", ""))
+DEADLINES_S = {"slow": 3600, "machine": 600, "": 120}
+"""How long a test may take with what is made ready for it, on an idle machine, by its mark."""
 
 
 def pytest_addoption(parser):
     parser.addoption("--sonic-yang", default=os.environ.get("GPUYARD_SONIC_YANG", ""), help="folder of SONiC's YANG models")
 
 
-LONGEST = ("tests/system/test_t", "tests/molecule/", "tests/system/", "tests/docs/", "tests/ibsim/")
+LONGEST = (
+    *("tests/system/test_t", "tests/molecule/", "tests/system/", "tests/docs/", "tests/ibsim/", "tests/contract/test_gate.py"),
+    *("tests/roles/test_role_arguments.py", "tests/unit/cli/test_cli_new.py", "tests/roles/test_ansible_lint.py"),
+)
 """Tests that start first, longest first: were one of minutes the last, a single worker would run it and the others stand by."""
 
 
 class UnitScheduling(LoadScopeScheduling):
-    """Keeps a unit in one process; with pytest 9.2 the marks that `--dist loadgroup` goes by get lost (xdist 3.8)."""
+    """Keeps a unit in one process; with pytest 9.2 the marks that `--dist loadgroup` goes by get lost (xdist 3.8).
+
+    Units that wait for each other anyway are in one process too: the other does something meanwhile.
+    """
 
     def _split_scope(self, nodeid):
-        return name_unit(nodeid)
+        lock = find_lock(nodeid)
+        return lock if PLACES.get(lock) == 1 else name_unit(nodeid)
 
 
 def pytest_xdist_make_scheduler(config, log):
@@ -64,20 +76,34 @@ def pytest_itemcollected(item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Put the longest first; draw more examples where they are drawn."""
+    """Give each a deadline, which GPUYARD_FUZZ stretches too; put the longest first; draw more examples where they are drawn."""
+    for item in items:
+        mark = next((mark for mark in DEADLINES_S if item.get_closest_marker(mark or "?")), "")
+        item.add_marker(pytest.mark.timeout(stretch(DEADLINES_S[mark]) * max(1, FUZZ)))
     items.sort(key=lambda item: [item.nodeid.startswith(place) for place in LONGEST], reverse=True)
     for test in {getattr(item, "obj", None) for item in items} if FUZZ else ():
         if drawn := getattr(test, "_hypothesis_internal_use_settings", None):
             test._hypothesis_internal_use_settings = settings(drawn, max_examples=FUZZ * drawn.max_examples)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around the deadline: who waits for a lock has not begun
+def pytest_runtest_protocol(item, nextitem):
+    HOLDER.take(find_lock(item.nodeid))
     GUARD.test = "" if item.get_closest_marker("machine") else item.nodeid
     try:
         return (yield)
     finally:
         GUARD.test = ""
+        if nextitem is None or name_unit(nextitem.nodeid) != name_unit(item.nodeid):
+            HOLDER.take("")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_timeout_set_timer(settings):
+    """Let the deadline ring again and again: at its end, `with Popen(...)` waits for a process that does not end."""
+    done = yield
+    signal.setitimer(signal.ITIMER_REAL, settings.timeout, settings.timeout / 10)
+    return done
 
 
 @pytest.fixture(scope="session", name=FIXTURE)

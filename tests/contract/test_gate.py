@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.locks import HOLDERS, PLACES, Holder
+
 ROOT = Path(__file__).resolve().parents[2]
+ALONE = "os.mkdir('alone'); time.sleep(1); os.rmdir('alone')"
+"""Fails where another that does the same runs beside it."""
 ONCE = """
 import subprocess
 from contextlib import suppress
@@ -41,6 +45,8 @@ def gate(tmp_path):
         "tests/events.py",
         "tests/tiers.py",
         "tests/forked.py",
+        "tests/locks.py",
+        "tests/slowness.py",
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -51,6 +57,7 @@ def gate(tmp_path):
     lint.write_text("#!/bin/sh\necho a double of lint\nexit ${LINT_DOUBLE:-0}\n")
     lint.chmod(0o755)
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "GPUYARD_", "VENV"))}
+    environment["GPUYARD_TEST_LOCKS"] = str(tmp_path / "locks")
 
     def plant(files):
         for name, content in files.items():
@@ -89,13 +96,36 @@ def _failures(lines):
 def test_all_pass(gate):
     """Each unit runs in its stage: by its folder, or since it asks for what makes it one of the machine tier."""
     files = {f"{folder}/test_{letter}.py": _one("pass") for folder, letter in (("unit", "a"), ("system", "b"), ("molecule", "c"))}
-    code, lines = gate(files | {"unit/test_d.py": _one("subprocess.run(['ip', '-V'], check=True)", asks="machine_tier")})
+    files |= {"unit/test_d.py": _one("subprocess.run(['ip', '-V'], check=True)", asks="machine_tier")}
+    machines = ("test_boot_ipxe.py", "test_tenants_vm.py")  # of a name that takes the lock of machines
+    code, lines = gate(files | {f"system/{name}": _one(ALONE) for name in machines})
     assert (code, lines[-1]) == (0, "green")
     stages = next(line for line in lines if line.startswith("Stages: "))
     assert [part.split()[0] for part in stages.removeprefix("Stages: ").split(", ")] == ["lint", "quick", "machine"]
     assert {line.split()[-1] for line in lines if " s  tests/" in line} == {
-        *("tests/unit/test_a.py", "tests/system/test_b.py", "tests/molecule/test_c.py::test_it", "tests/unit/test_d.py")
+        *("tests/unit/test_a.py", "tests/system/test_b.py", "tests/molecule/test_c.py::test_it", "tests/unit/test_d.py"),
+        *(f"tests/system/{name}" for name in machines),
     }
+
+
+def test_a_lock_is_held_by_as_many_as_it_has_places_for(tmp_path):
+    for name, places in PLACES.items():
+        holders = [Holder(tmp_path / "locks") for _ in range(places)]
+        for holder in holders:
+            holder.take(name)
+        assert Holder(tmp_path / "locks")._try(name) is None
+        holders[0].take("")
+        late = Holder(tmp_path / "locks")
+        late.take(name)
+        assert Holder(tmp_path / "locks")._try(name) is None
+
+
+def test_who_boots_a_small_machine_takes_its_lock():
+    assert [place for place in HOLDERS if not list(ROOT.glob(place))] == []
+    for path in (ROOT / "tests/system").glob("test_*.py"):
+        lines = path.read_text("utf-8").splitlines()
+        if any("twin.vm" in line or "qemu-system" in line for line in lines):
+            assert HOLDERS.get(str(path.relative_to(ROOT))) == "vm", path
 
 
 def test_a_red_machine_unit_that_passes_alone_is_told_as_a_flake(gate, tmp_path):
@@ -116,12 +146,16 @@ def test_more_than_two_red_machine_units_are_red_and_none_runs_again(gate, tmp_p
     assert (tmp_path / ".work/flakes.jsonl").read_text() == ""
 
 
-def test_what_is_red_is_named_within_its_stage(gate):
+def test_what_is_red_is_named_within_its_stage(gate, tmp_path):
     """A quick test is red at once, also one that would pass a second time; a machine unit where it is red twice."""
+    text = (tmp_path / "tests/conftest.py").read_text()
+    assert text.count('"": 120') == 1
+    (tmp_path / "tests/conftest.py").write_text(text.replace('"": 120', '"": 5'))
     starts = ("podman ps", "ip link", "dnsmasq -C x", "/usr/sbin/sshd -T")
     quick = {
         "unit/test_once.py": ONCE,
         "unit/test_import.py": "import nothing_of_that_name\n",
+        "unit/test_hangs.py": _one("with subprocess.Popen(['sleep', '1000']): time.sleep(3000)"),
         "unit/test_net.py": _one("socket.create_connection(('192.0.2.1', 9), timeout=1)"),
         **{f"unit/test_start_{number}.py": _one(f"subprocess.run({words.split()})") for number, words in enumerate(starts)},
     }
@@ -136,6 +170,7 @@ def test_what_is_red_is_named_within_its_stage(gate):
     expected = {
         ("quick", "unit/test_once.py"): "AssertionError: an unlucky moment",
         ("quick", "unit/test_import.py"): "ModuleNotFoundError: No module named 'nothing_of_that_name'",
+        ("quick", "unit/test_hangs.py"): "Failed: Timeout (>5.0s)",
         ("quick", "unit/test_net.py"): "is a quick test and connects to 192.0.2.1",
         ("machine", "unit/test_import.py"): "ModuleNotFoundError",  # there is no telling which tier it is of
         ("machine", "system/test_b.py"): "AssertionError: planted",

@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import shutil
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -183,13 +184,23 @@ def take_apart(path: str, data: bytes) -> Any:
     return [plain(line) for line in text.splitlines()]
 
 
-def plain(text: str) -> str:
-    """Return a text with what was put in made one word, in whatever way it is written there."""
+def list_spellings():
+    """Yield what was put in, in all ways that it may be written, with the word that stands for it."""
     for kind in ("hostile", "harmless"):
         for mine in (HOSTILE if kind == "hostile" else HARMLESS, SERIALS[kind], MODEL[kind], ARGUMENT[kind], USER[kind]):
             for written in (mine, mine.replace(" ", "?"), json.dumps(mine)[1:-1], json.dumps(mine, ensure_ascii=False)[1:-1]):
-                text = text.replace(written, "…")
-            text = text.replace(repr(mine), "'…'")
+                yield written, "…"
+            yield repr(mine), "'…'"
+
+
+SPELLINGS = list(dict.fromkeys(list_spellings()))
+
+
+@cache
+def plain(text: str) -> str:
+    """Return a text with what was put in made one word, in whatever way it is written there."""
+    for written, word in SPELLINGS:
+        text = text.replace(written, word)
     return text
 
 

@@ -21,22 +21,37 @@ ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "plugins/inventory/gpuyard.py"
 
 
+def copy_lab(folder):
+    shutil.copytree(ROOT / "inventory/lab", folder / "inventory/lab", ignore=shutil.ignore_patterns("build"))
+    return folder
+
+
 @pytest.fixture
 def place(tmp_path):
     """Return a folder like a checkout, with the lab in it, where files may be changed."""
-    shutil.copytree(ROOT / "inventory/lab", tmp_path / "inventory/lab", ignore=shutil.ignore_patterns("build"))
-    return tmp_path
+    return copy_lab(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """Return what `gpuyard render` writes for the lab."""
+    folder = copy_lab(tmp_path_factory.mktemp("rendered"))
+    code, _, said = run([sys.executable, "-m", "cluster_model.cli", "render", "inventory/lab"], folder)
+    assert code == 0, said
+    return folder / "build"
+
+
+@pytest.fixture
+def rendered(place, build):
+    """Return such a folder in which the lab was rendered."""
+    shutil.copytree(build, place / "build", symlinks=True)
+    return place
 
 
 def run(command, cwd, **env):
     settings = {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=cwd, env={**os.environ, **settings, **env}, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, " ".join(done.stderr.split())
-
-
-def render(place):
-    code, _, said = run([sys.executable, "-m", "cluster_model.cli", "render", "inventory/lab"], place)
-    assert code == 0, said
 
 
 def list_inventory(place, **env):
@@ -62,31 +77,29 @@ def test_it_imports_nothing_of_ours():
     assert names - sys.stdlib_module_names == {"ansible"}
 
 
-def test_it_serves_what_was_rendered(place):
-    render(place)
-    code, out, said = list_inventory(place)
+def test_it_serves_what_was_rendered(rendered):
+    code, out, said = list_inventory(rendered)
     assert (code, said) == (0, "")
     served = json.loads(out)
-    rendered = json.loads((place / "build/lab/inventory/inventory.json").read_bytes())
-    assert set(served["_meta"]["hostvars"]) == set(rendered["_meta"]["hostvars"])
+    wanted = json.loads((rendered / "build/lab/inventory/inventory.json").read_bytes())
+    assert set(served["_meta"]["hostvars"]) == set(wanted["_meta"]["hostvars"])
     for group in ("role_gpu", "rack_a01", "unit_01", "plane_1", "rail_0", "nos_sonic", "compute_leaf", "pdus"):
-        assert served[group]["hosts"] == rendered[group]["hosts"]
-    code, out, _ = run(["ansible-inventory", "-i", "inventory/lab/cluster.yml", "--host", "gpu-001"], place)
+        assert served[group]["hosts"] == wanted[group]["hosts"]
+    code, out, _ = run(["ansible-inventory", "-i", "inventory/lab/cluster.yml", "--host", "gpu-001"], rendered)
     gpu = json.loads(out)
     assert gpu["gpuyard_nccl"]["traffic_class"] == 106
     assert gpu["gpuyard_nccl"]["ib_hca"][0] == "mlx5_0"
 
 
-def test_it_works_from_any_folder_and_from_a_named_build(place):
-    render(place)
-    intent = str(place / "inventory/lab/cluster.yml")
+def test_it_works_from_any_folder_and_from_a_named_build(rendered):
+    intent = str(rendered / "inventory/lab/cluster.yml")
     code, out, _ = run(["ansible-inventory", "-i", intent, "--list"], "/")
     assert code == 0
     assert "gpu-001" in out
-    (place / "build").rename(place / "elsewhere")
-    assert list_inventory(place)[0] != 0
+    (rendered / "build").rename(rendered / "elsewhere")
+    assert list_inventory(rendered)[0] != 0
     for build in ("elsewhere", "elsewhere/lab"):
-        code, out, said = list_inventory(place, GPUYARD_BUILD=str(place / build))
+        code, out, said = list_inventory(rendered, GPUYARD_BUILD=str(rendered / build))
         assert code == 0, said
         assert "gpu-001" in out
 
@@ -131,22 +144,20 @@ def break_render(place):
     ],
 )
 @pytest.mark.parametrize("enabled", ["gpuyard,host_list", "gpuyard,yaml,auto,ini"])
-def test_what_is_stale_is_refused(place, change, word, enabled):
-    render(place)
-    change(place)
-    code, out, said = list_inventory(place, ANSIBLE_INVENTORY_ENABLED=enabled)
+def test_what_is_stale_is_refused(rendered, change, word, enabled):
+    change(rendered)
+    code, out, said = list_inventory(rendered, ANSIBLE_INVENTORY_ENABLED=enabled)
     assert code != 0
     assert word in said
     assert "gpuyard render inventory/lab" in said
     assert out == ""
 
 
-def test_facts_are_part_of_the_digest(place):
-    render(place)
-    assert list_inventory(place)[0] == 0
-    table = place / "inventory/lab/servers.csv"
+def test_facts_are_part_of_the_digest(rendered):
+    assert list_inventory(rendered)[0] == 0
+    table = rendered / "inventory/lab/servers.csv"
     table.write_text(table.read_text().replace("LAB00001", "LAB99999"))
-    code, _, said = list_inventory(place)
+    code, _, said = list_inventory(rendered)
     assert code != 0
     assert "servers.csv changed" in said
 
@@ -192,17 +203,16 @@ def test_both_compute_the_same_digest(place, own_catalogue):
     assert plugin.compute_digest(intent, about) == loaded.digest
 
 
-def test_values_are_data_and_never_templates(place):
-    render(place)
-    file = place / "build/lab/inventory/inventory.json"
+def test_values_are_data_and_never_templates(rendered):
+    file = rendered / "build/lab/inventory/inventory.json"
     file.write_text(file.read_text().replace('"gpuyard_serial":""', '"gpuyard_serial":"{{ 6 * 7 }}"'))
     command = ["ansible", "-i", "inventory/lab/cluster.yml", "gpu-001", "-m", "ansible.builtin.debug", "-a", "var=gpuyard_serial"]
-    code, out, said = run(command, place)
+    code, out, said = run(command, rendered)
     assert code == 0, said
     assert "42" not in out
 
 
-def test_the_collection_builds_and_its_plugin_works(tmp_path, place):
+def test_the_collection_builds_and_its_plugin_works(tmp_path, rendered):
     source = tmp_path / "source"
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False).stdout.decode().split("\0")
     if not any(tracked):
@@ -226,8 +236,7 @@ def test_the_collection_builds_and_its_plugin_works(tmp_path, place):
     install = ["ansible-galaxy", "collection", "install", "--offline", str(archive), "-p", str(tmp_path / "collections")]
     code, out, said = run(install, tmp_path, ANSIBLE_CONFIG=str(tmp_path / "none.cfg"))
     assert code == 0, out + said
-    render(place)
     settings = {"ANSIBLE_COLLECTIONS_PATH": str(tmp_path / "collections"), "ANSIBLE_CONFIG": str(tmp_path / "none.cfg")}
-    code, out, said = list_inventory(place, ANSIBLE_INVENTORY_ENABLED="gpuyard.cluster.gpuyard", **settings)
+    code, out, said = list_inventory(rendered, ANSIBLE_INVENTORY_ENABLED="gpuyard.cluster.gpuyard", **settings)
     assert code == 0, said
     assert "gpu-001" in out

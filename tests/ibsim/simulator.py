@@ -6,7 +6,6 @@ Needs root and Debian's opensm, ibsim-utils, libumad2sim0 and infiniband-diags; 
 from __future__ import annotations
 
 import os
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -14,11 +13,14 @@ import pytest
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.render.tree import render_tree
 from cluster_model.twin.infiniband.simulator import Simulator
-from cluster_model.twin.infiniband.subnet import find_engine
+from cluster_model.twin.infiniband.subnet import ASK, find_engine
 from cluster_model.twin.machine import list_obstacles
 from tests.planned import open_folder
+from tests.slowness import wait_for
 
 SWITCH_GUID, ADAPTER_GUID = 0xFC6A_1C03_0010_0000, 0xA088_C203_0020_0000
+PATIENCE_S = 600
+"""For what must come: only a failure takes that long."""
 UNNAMED = {"switch": "Quantum-2 Mellanox Technologies", "adapter": "MT4129 ConnectX7   Mellanox Technologies"}
 """Descriptions of gear that nobody has configured."""
 SMALL = """\
@@ -134,8 +136,13 @@ class Fabric:
         self._started = 0
 
     def run(self, host, *command, check=True):
-        """Run a program as if on a server's port, called `SERVER PORT`; return what it printed."""
-        return self._simulator.run(host, *command, check=check, folder=str(self.folder))
+        """Run a program as if on a server's port, called `SERVER PORT`; return what it printed.
+
+        Diagnostics wait for answers as long as the twin's do. OpenSM needs no such word: in ibsim nothing ends its waiting.
+        """
+        program, *words = command
+        ask = () if program == "opensm" else ASK
+        return self._simulator.run(host, program, *ask, *words, check=check, folder=str(self.folder))
 
     def start(self, host, *command):
         """Start a program that stays; return what `kill` calls it."""
@@ -161,15 +168,7 @@ def simulated(folder, host):
     running = Simulator("tests", (folder / "net").read_text("utf-8"))
     try:
         fabric = Fabric(folder, running)
-        wait_for(lambda: "switchguid" in fabric.run(host, "ibnetdiscover", check=False))
+        wait_for(lambda: "switchguid" in fabric.run(host, "ibnetdiscover", check=False), PATIENCE_S, "no switch is discovered")
         yield fabric
     finally:
         running.close()
-
-
-def wait_for(probe, limit_s=600):
-    """Return what a probe finds, once it finds something; only a failure takes as long as the limit."""
-    end = time.monotonic() + limit_s
-    while not (found := probe()) and time.monotonic() < end:
-        time.sleep(0.2)
-    return found

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 
 from cluster_model.twin.infiniband.subnet import FLUSH
 from tests.ibsim import simulator
+from tests.slowness import wait_for
 
 pytestmark = pytest.mark.opensm
 MANAGERS = ("ufm-001", "ufm-002")
@@ -69,6 +71,10 @@ def become_master(fabric, manager, guid):
     conf = fabric.folder / f"{manager}.conf"
     conf.write_text((fabric.folder / manager / "opensm.conf").read_text("utf-8") + FLUSH, "utf-8")
     logs = {name: fabric.folder / f"{name}.log" for name in MANAGERS}
+
+    def explain():
+        return f"{manager} did not become master: {fabric.run(SOMEBODY, 'sminfo', check=False)}"
+
     while True:
         marks = {name: len(read(path)) for name, path in logs.items()}
         name = fabric.start(f"{manager} ib0", "opensm", "-F", str(conf), "-f", str(logs[manager]))
@@ -80,8 +86,7 @@ def become_master(fabric, manager, guid):
             is_told = any(f"GUID 0x{guid:016x}, ChangeFlags" in text for text in news.values())
             return "stuck" if is_told and "Entering MASTER state" in news[manager] else ""
 
-        found = simulator.wait_for(look)
-        assert found, f"{manager} never became master: {fabric.run(SOMEBODY, 'sminfo', check=False)}"
+        found = wait_for(look, simulator.PATIENCE_S, explain)
         if found == "up":
             return
         fabric.kill(name)
@@ -100,7 +105,8 @@ def test_the_first_manager_is_master_even_if_it_comes_second_and_ipoib_gets_4096
     own = {SOMEBODY: "0xFFFE", "gpu-001 ibp24s0": "0x8001"}
     for host, key in own.items():
         expected = {("0x85", "0xFFFF"), ("0x85", key)}
-        assert simulator.wait_for(lambda h=host, e=expected: read_groups(fabric, h) == e), read_groups(fabric, host)
+        read = partial(read_groups, fabric, host)
+        wait_for(lambda r=read, e=expected: r() == e, simulator.PATIENCE_S, lambda r=read: str(r()))
 
 
 def read_groups(fabric, host):

@@ -8,12 +8,33 @@ know: ASIC limits, buffer arithmetic, and whether lanes and names fit the hardwa
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
 SECRET = re.compile(r"\{\{gpuyard-secret:[a-z0-9-]+\}\}")
 DUMMY = "dummy-secret"
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A node of the schema in Python's own types: libyang's own, asked for each row, took most of the time."""
+
+    name: str
+    kind: int
+    keys: tuple[str, ...]
+    children: dict[str, _Node]
+
+    @classmethod
+    def read(cls, node: Any) -> _Node:
+        kind = node.nodetype()
+        keys = node.keys() if kind == node.LIST else ()
+        inner = node.children() if kind in {node.CONTAINER, node.LIST} else ()
+        return cls(node.name(), kind, tuple(key.name() for key in keys), {child.name(): cls.read(child) for child in inner})
+
+    def list_children(self, kind: int) -> list[_Node]:
+        return [child for child in self.children.values() if child.kind == kind]
 
 
 class Validator:
@@ -24,7 +45,7 @@ class Validator:
 
         self._libyang = libyang
         self._context = libyang.Context(str(folder))
-        self._tables: dict[str, tuple[Any, str, str]] = {}
+        self._tables: dict[str, tuple[_Node, str, str]] = {}
         modules = []
         for path in sorted(folder.glob("*.yang")):
             with path.open() as stream:
@@ -34,7 +55,7 @@ class Validator:
             namespace = next(line.split('"')[1] for line in module.print_mem("yang").splitlines() if "namespace" in line)
             for top in module.children(types=(libyang.SNode.CONTAINER,)):
                 for table in top.children(types=(libyang.SNode.CONTAINER,)):
-                    self._tables.setdefault(table.name(), (table, top.name(), namespace))
+                    self._tables.setdefault(table.name(), (_Node.read(table), top.name(), namespace))
         if not self._tables:
             raise ValueError(f"no YANG modules in {folder}")
 
@@ -55,36 +76,35 @@ class Validator:
             faults.append(str(error))
         return faults
 
-    def _format_rows(self, name: str, table: Any, rows: dict[str, Any], faults: list[str]) -> str:
-        lists = list(table.children(types=(self._libyang.SNode.LIST,)))
-        containers = {node.name(): node for node in table.children(types=(self._libyang.SNode.CONTAINER,))}
+    def _format_rows(self, name: str, table: _Node, rows: dict[str, Any], faults: list[str]) -> str:
+        lists = table.list_children(self._libyang.SNode.LIST)
+        containers = {node.name: node for node in table.list_children(self._libyang.SNode.CONTAINER)}
         parts: list[str] = []
         for key, fields in rows.items():
             if key in containers:
                 parts.append(f"<{key}>{self._format_fields(containers[key], fields, faults, f'{name}|{key}')}</{key}>")
                 continue
             values = key.split("|")
-            fitting = [node for node in lists if len(list(node.keys())) == len(values)]
+            fitting = [node for node in lists if len(node.keys) == len(values)]
             if not fitting:
                 faults.append(f"{name}|{key}: no list with {len(values)} keys")
                 continue
-            best = max(fitting, key=lambda node: len({child.name() for child in node.children()} & set(fields)))
-            keys = "".join(_format_leaf(node.name(), value) for node, value in zip(best.keys(), values, strict=True))
-            parts.append(f"<{best.name()}>{keys}{self._format_fields(best, fields, faults, f'{name}|{key}')}</{best.name()}>")
+            best = max(fitting, key=lambda node: len(node.children.keys() & fields.keys()))
+            keys = "".join(_format_leaf(leaf, value) for leaf, value in zip(best.keys, values, strict=True))
+            parts.append(f"<{best.name}>{keys}{self._format_fields(best, fields, faults, f'{name}|{key}')}</{best.name}>")
         return "".join(parts)
 
-    def _format_fields(self, node: Any, fields: dict[str, Any], faults: list[str], place: str) -> str:
-        children = {child.name(): child for child in node.children()}
-        inner = next((child for child in children.values() if child.nodetype() == self._libyang.SNode.LIST), None)
+    def _format_fields(self, node: _Node, fields: dict[str, Any], faults: list[str], place: str) -> str:
+        inner = next(iter(node.list_children(self._libyang.SNode.LIST)), None)
         parts: list[str] = []
         for field, value in fields.items():
-            child = children.get(field)
+            child = node.children.get(field)
             if child is None and inner is None:
                 faults.append(f"{place}: unknown field {field!r}")
             elif child is None:  # a map, e.g. DSCP_TO_TC_MAP: its fields are the rows of an inner list
-                first, second = [leaf.name() for leaf in inner.children()][:2]
-                parts.append(f"<{inner.name()}>{_format_leaf(first, field)}{_format_leaf(second, value)}</{inner.name()}>")
-            elif child.nodetype() == self._libyang.SNode.LEAFLIST:
+                first, second = list(inner.children)[:2]
+                parts.append(f"<{inner.name}>{_format_leaf(first, field)}{_format_leaf(second, value)}</{inner.name}>")
+            elif child.kind == self._libyang.SNode.LEAFLIST:
                 values = value if isinstance(value, list) else value.split(",")
                 parts += [_format_leaf(field, item) for item in values]
             else:

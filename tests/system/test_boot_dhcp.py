@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import pytest
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.render.tree import render_tree
 from tests.planned import open_example
+from tests.slowness import stretch, wait_for
 
 HERE = Path(__file__).parent
 PATIENCE_S = 240
@@ -48,12 +48,12 @@ def namespace():
         yield holder.pid
     finally:
         holder.stdin.close()
-        holder.wait(PATIENCE_S)
+        holder.wait(stretch(PATIENCE_S))
 
 
 def inside(pid, *command, **options):
     whole = ["nsenter", "-t", str(pid), "-n", *command]
-    done = subprocess.run(whole, capture_output=True, text=True, timeout=600, check=False, **options)
+    done = subprocess.run(whole, capture_output=True, text=True, timeout=stretch(600), check=False, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -93,20 +93,21 @@ def serve(lab, name, folder, *, plugged=True):
             place = (f"{segment.gateway}/{length}", "dev", "relay") if segment is own else (f"{segment.gateway}/32", "dev", "lo")
             inside(outer, "ip", "address", "add", *place)
         inside(inner, "ip", "route", "add", "default", "via", own.gateway)
+        if plugged:  # the kernel tells of a carrier a moment later, and Kea would look for it again after ten seconds
+            wait_for(lambda: "state UP" in inside(inner, "ip", "link", "show", "eth0"), PATIENCE_S, "eth0 has no carrier")
         env = {**os.environ, "KEA_LOCKFILE_DIR": str(folder), "KEA_PIDFILE_DIR": str(folder)}
         with (folder / "kea.log").open("w") as log:
             kea = subprocess.Popen(
                 ["nsenter", "-t", str(inner), "-n", "kea-dhcp4", "-c", str(file)], stdout=log, stderr=subprocess.STDOUT, env=env
             )
         try:
-            deadline = time.monotonic() + PATIENCE_S
-            while "DHCP4_STARTED" not in (folder / "kea.log").read_text():
-                assert kea.poll() is None and time.monotonic() < deadline, (folder / "kea.log").read_text()
-                time.sleep(0.1)
-            yield Served(outer, server, folder / "kea.log")
+            log = folder / "kea.log"
+            wait_for(lambda: "DHCP4_STARTED" in log.read_text() or kea.poll() is not None, PATIENCE_S, log.read_text)
+            assert kea.poll() is None, log.read_text()
+            yield Served(outer, server, log)
         finally:
             kea.send_signal(signal.SIGTERM)
-            kea.wait(PATIENCE_S)
+            kea.wait(stretch(PATIENCE_S))
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +242,5 @@ def test_a_port_that_had_no_link_at_the_start_is_served_once_it_has_one(lab, tmp
         assert "eth0 is not running" in served.log.read_text()
         inside(served.relays, "ip", "link", "set", "relay", "up")
         asked = {**question(plan, "gpu-001"), "wait_s": 2}
-        deadline = time.monotonic() + PATIENCE_S
-        while (answer := served.ask(asked)[0]) is None:
-            assert time.monotonic() < deadline, served.log.read_text()
+        answer = wait_for(lambda: served.ask(asked)[0], PATIENCE_S, served.log.read_text)
     assert answer["address"] == host(plan, "gpu-001").address.partition("/")[0]

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-import selectors
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ import pytest
 from cluster_model.catalogue.load import load_catalogue
 from cluster_model.render.tree import render_tree
 from tests.planned import open_example
+from tests.slowness import stretch, wait_for
 
 HERE = Path(__file__).parent
 LOADER = Path("/usr/lib/ipxe/ipxe.lkrn")
@@ -52,26 +51,24 @@ def requests(tmp_path_factory):
     machine = ["qemu-system-x86_64", "-nographic", "-nodefaults", "-m", "256", "-kernel", str(LOADER), "-initrd", str(first)]
     machine += ["-netdev", f"user,id=n,net={segment.prefix},host={boot},dns={segment.first}"]
     machine += ["-device", f"virtio-net-pci,netdev=n,mac={host.mac}", "-smbios", f"type=1,serial={SERIAL},uuid={UUID}"]
-    inner = 'ip link set lo up; "$1" "$2" "$3" & until [ -e "$3/ready" ]; do sleep 0.1; done; shift 3; exec "$@"'
+    # What is asked goes to a file of its own: on the console it would stand in the middle of what iPXE says.
+    inner = 'ip link set lo up; "$1" "$2" "$3" >"$3/asked" & until [ -e "$3/ready" ]; do sleep 0.1; done; shift 3; exec "$@"'
     server = [sys.executable, str(HERE / "boot_http.py"), str(folder)]
     command = ["unshare", "-n", "-p", "-f", "--kill-child", "sh", "-c", inner, "sh", *server, *machine]
-    run = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
-    )
-    seen, deadline = [], time.monotonic() + PATIENCE_S
+    asked, console = folder / "asked", tmp_path_factory.mktemp("console") / "log"
+    asked.touch()
+    with console.open("wb") as log:
+        run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
-        with selectors.DefaultSelector() as selector:
-            selector.register(run.stdout, selectors.EVENT_READ)
-            while time.monotonic() < deadline and not any("initrd.img" in line for line in seen):
-                if selector.select(1.0):
-                    line = run.stdout.readline()
-                    if not line:
-                        break
-                    seen.append(line.strip())
+        wait_for(
+            lambda: "initrd.img\n" in asked.read_text() or run.poll() is not None,
+            PATIENCE_S,
+            lambda: f"{asked.read_text()}\n{console.read_text(errors='replace')[-3000:]}",
+        )
     finally:
         run.kill()
-        run.wait(PATIENCE_S)
-    return host, seen
+        run.wait(stretch(PATIENCE_S))
+    return host, asked.read_text().splitlines()
 
 
 def test_ipxe_says_who_it_is(requests):

@@ -12,9 +12,11 @@ import sys
 
 import pytest
 
+from tests.slowness import stretch
 from tests.system.test_bmc_command import NAMES, ROOT, Site, require_programs
 
 NODE, MAC = "plain-001", "02:00:5e:10:00:04"
+LIMIT_S = 600
 FETCH = """
 import http.client, sys
 method, address, server, path, body = sys.argv[1:]
@@ -56,8 +58,9 @@ class Yard(Site):
         return self.inside("unshare", "--mount", "--uts", "sh", "-ec", script, "sh", *words)
 
     def run(self, machine, verb, *words):
+        words, limit_s = self.on(machine, verb, *words), stretch(LIMIT_S)
         env = self.environment()
-        done = subprocess.run(self.on(machine, verb, *words), capture_output=True, text=True, env=env, check=False, cwd=ROOT)
+        done = subprocess.run(words, capture_output=True, text=True, env=env, check=False, cwd=ROOT, timeout=limit_s)
         assert "Traceback" not in done.stderr
         return done
 
@@ -82,7 +85,8 @@ class Yard(Site):
     def ask(self, path, method="GET", body=""):
         """Return the boot server's answer to the node."""
         words = self.inside(sys.executable, "-c", FETCH, method, self.address, self.server, path, body)
-        status, _, text = subprocess.run(words, capture_output=True, text=True, check=True).stdout.partition("\n")
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=stretch(LIMIT_S))
+        status, _, text = done.stdout.partition("\n")
         return int(status), text.strip()
 
     def report(self, token, **report):
@@ -97,7 +101,8 @@ class Yard(Site):
         ask = "import ssl, sys, urllib.request as u; c = ssl._create_unverified_context(); "
         ask += "print(u.urlopen(f'https://{sys.argv[1]}/counts', context=c).read().decode())"
         words = self.inside(sys.executable, "-c", ask, self.addresses[NODE])
-        return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)["boots"]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=stretch(LIMIT_S))
+        return json.loads(done.stdout)["boots"]
 
     def stop(self):
         for machine in list(self.serving):

@@ -24,6 +24,7 @@ from cluster_model.render.tree import render_tree
 from cluster_model.twin.ethernet.outside import FORBIDDEN
 from cluster_model.twin.vm.kernel import fetch_packages
 from cluster_model.twin.vm.machine import UnavailableError, run_in_machine
+from tests.slowness import SLOWNESS, stretch
 
 HERE = Path(__file__).parents[1] / "vm"
 pytestmark = pytest.mark.frr
@@ -50,23 +51,27 @@ def show(name: str, node: str, command: str) -> dict[str, Any]:
 
 
 def ask(name: str, node: str, **options: Any) -> dict[str, Any]:
-    return {"name": name, "do": "ask", "node": node, "to": WEB, **options}
+    return {"name": name, "do": "ask", "node": node, "to": WEB, "within_s": stretch(120), **options}
 
 
-def session(name: str, deaf: str, within_s: int = 120, **options: Any) -> dict[str, Any]:
+def lease(node: str) -> dict[str, Any]:
+    return {"name": f"lease of {node}", "do": "lease", "node": node, "port": "bond0.19", "within_s": stretch(120)}
+
+
+def session(name: str, deaf: str, within_s: float = stretch(120), **options: Any) -> dict[str, Any]:
     ends = {"node": BORDER, "vrf": "vehicles", "peer": "198.51.100.4", "outside": OUTSIDE, "local": "198.51.100.5", "asn": 64511}
     return {"name": name, "do": "session", **ends, "deaf": deaf, "within_s": within_s, **options}
 
 
 STEPS = [
     # Nobody has spoken yet. What is asked first is asked of a silent host, by one of another subnet.
-    ping("silent host", "tools-001", "10.48.1.17", within_s=90),
+    ping("silent host", "tools-001", "10.48.1.17", within_s=stretch(90)),
     *(
-        ping(f"gateway of {node}", node, to, within_s=60, count=4)
+        ping(f"gateway of {node}", node, to, within_s=stretch(60), count=4)
         for node, to in (("alpha-001", "10.48.1.1"), ("green-001", "192.168.0.1"), ("gate-001", "10.48.16.1"))
     ),
     *(
-        ping(name, node, to, within_s=60, count=4)
+        ping(name, node, to, within_s=stretch(60), count=4)
         for name, node, to in (
             ("own machine", "omega-001", INSIDE),
             ("services for red", "alpha-001", "10.48.0.16"),
@@ -97,11 +102,11 @@ STEPS = [
     # The first to ask is not behind the server's leaf, and no relay has heard anybody yet. Clients take the way that they are
     # told, so what they send afterwards leaves by their new address.
     *({"name": f"relay on {leaf}", "do": "relay", "node": leaf, "vrf": "red"} for leaf in LEAFS),
-    {"name": "dhcp-server", "do": "start", "node": "tools-001", "command": SERVER},
-    {"name": "lease of omega-001", "do": "lease", "node": "omega-001", "port": "bond0.19"},
-    {"name": "lease of alpha-001", "do": "lease", "node": "alpha-001", "port": "bond0.19"},
+    {"name": "dhcp-server", "do": "start", "node": "tools-001", "command": SERVER, "udp": 67},
+    lease("omega-001"),
+    lease("alpha-001"),
     *(
-        ping(f"{what} for guest {node}", node, to)
+        ping(f"{what} for guest {node}", node, to, within_s=stretch(60))
         for node in ("alpha-001", "omega-001")
         for what, to in (("gateway", "10.48.3.1"), ("services", "10.48.0.16"))
     ),
@@ -158,10 +163,10 @@ def _run(share: Path) -> dict[str, Any]:
         else:
             print(value)
 
-    (share / "job.json").write_text(json.dumps({"steps": STEPS}), "utf-8")
+    (share / "job.json").write_text(json.dumps({"steps": STEPS, "slowness": SLOWNESS}), "utf-8")
     try:
         shutil.copytree(fetch_packages(("ifupdown2",)) / "root", share / "packages", symlinks=True)
-        run_in_machine("tests.vm.fabric:play", share, take)
+        run_in_machine("tests.vm.fabric:play", share, take, stretch(3600))
     except UnavailableError as why:
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_VM") else pytest.skip)(f"no small machine: {why}")
     return found

@@ -7,19 +7,21 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from cluster_model.pipeline import inspect
 from cluster_model.verify.read.collect import find_address
+from tests.slowness import stretch, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = ROOT / "inventory/lab"
 SPACE = f"gyh{os.getpid()}"
 PATIENCE_S = 180
-TIMEOUT_S = 25
+TIMEOUT_S = stretch(25)
+"""For each host, in one run for all: what answers needs it on a busy machine, and what never does is waited for as long."""
 sys.path.insert(0, str(ROOT / "tests/unit/verify"))
 from told import describe  # noqa: E402
 
@@ -79,6 +81,8 @@ def fleet(plan, addresses, tmp_path_factory):
             assert mute.stdout.readline() == b"listening\n"
             command = ["ip", "netns", "exec", SPACE, sshd, "-f", str(folder / "config"), "-E", str(folder / "log")]
             subprocess.run(command, check=True)
+            # It goes into the background before it listens, and writes this afterwards.
+            wait_for((folder / "sshd.pid").exists, PATIENCE_S, (folder / "log").read_text)
             yield folder
         finally:
             mute.kill()
@@ -88,7 +92,8 @@ def fleet(plan, addresses, tmp_path_factory):
                 os.kill(int(pid.read_text()), signal.SIGTERM)
             left = subprocess.run(["ip", "netns", "pids", SPACE], capture_output=True, text=True, check=True).stdout
             for one in left.split():
-                os.kill(int(one), signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(int(one), signal.SIGKILL)
     finally:
         subprocess.run(["ip", "netns", "del", SPACE], check=True)
 
@@ -128,7 +133,7 @@ def command(fleet, home, *arguments, trust=("--trust-new-keys",)):
 
 def gpuyard(fleet, home, *arguments, **more):
     words, env = command(fleet, home, *arguments, **more)
-    return subprocess.run(words, env=env, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
+    return subprocess.run(words, env=env, cwd=ROOT, capture_output=True, text=True, check=False, timeout=stretch(600))
 
 
 def test_a_host_that_was_never_logged_in_to_is_refused_until_its_key_is_trusted(fleet, tmp_path):
@@ -142,7 +147,7 @@ def test_a_host_that_was_never_logged_in_to_is_refused_until_its_key_is_trusted(
 def test_every_host_gets_a_verdict_whatever_the_others_do(fleet, tmp_path):
     wanted = [word for n in range(1, 9) for word in ("--limit", f"gpu-00{n}")]
     saved = tmp_path / "told.json"
-    options = ("--timeout", str(TIMEOUT_S), "--format", "json", "--save", str(saved))
+    options = ("--timeout", f"{TIMEOUT_S:g}", "--format", "json", "--save", str(saved))
     done = gpuyard(fleet, tmp_path, *wanted, *options)
     assert (done.returncode, done.stderr) == (3, "")
     told = json.loads(done.stdout)
@@ -210,7 +215,7 @@ def test_progress_is_shown_on_a_terminal(fleet, tmp_path):
         pass  # its end is closed
     finally:
         os.close(ours)
-    assert b"1 as planned." in done.communicate(timeout=PATIENCE_S)[0]
+    assert b"1 as planned." in done.communicate(timeout=stretch(PATIENCE_S))[0]
     assert "━".encode() in shown
 
 
@@ -219,13 +224,10 @@ def test_an_interrupt_ends_it_without_a_traceback(fleet, tmp_path):
     running = subprocess.Popen(
         words, env=env, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    deadline = time.monotonic() + PATIENCE_S
-    while not _sleeps():
-        assert running.poll() is None, running.stderr.read()
-        assert time.monotonic() < deadline, "it never logged in"
-        time.sleep(0.2)
+    wait_for(lambda: running.poll() is not None or _sleeps(), PATIENCE_S, "it never logged in")
+    assert running.poll() is None, running.stderr.read()
     os.killpg(running.pid, signal.SIGINT)
-    out, err = running.communicate(timeout=PATIENCE_S)  # 600 s is what the host would be waited for
+    out, err = running.communicate(timeout=stretch(PATIENCE_S))  # 600 s is what the host would be waited for
     assert running.returncode not in (0, 1)
     assert "Traceback" not in out + err
     assert len(err.splitlines()) <= 1, err
@@ -234,4 +236,8 @@ def test_an_interrupt_ends_it_without_a_traceback(fleet, tmp_path):
 def _sleeps():
     """Return whether the host that hangs has been asked."""
     pids = subprocess.run(["ip", "netns", "pids", SPACE], capture_output=True, text=True, check=True).stdout.split()
-    return any(Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x001000\x00" for pid in pids if Path(f"/proc/{pid}").exists())
+    for pid in pids:
+        with suppress(OSError):  # it has ended since
+            if Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x001000\x00":
+                return True
+    return False

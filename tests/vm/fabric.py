@@ -24,9 +24,12 @@ from cluster_model.twin.node import Node
 from cluster_model.twin.tenancy.tenants import expect
 from cluster_model.twin.tree import open_tree
 from cluster_model.twin.vm.machine import SHARE
+from tests.slowness import wait_for
 
-SLOWNESS = 4.0
-PATIENCE_S = 240
+EMULATION = 4.0
+"""BFD and BGP wait that many times longer than rendered, as in the twin's own small machine."""
+PATIENCE_S = 600
+"""For what must come and is nobody's to measure: only a failure takes that long. Steps bring `within_s` for the rest."""
 OUTSIDE_PORT = 8080
 PACKAGES = SHARE / "packages"
 ETC = PACKAGES / "etc/network"
@@ -47,9 +50,9 @@ def play(tell: Any) -> None:
     twin._HOST["ipv6/conf/all/disable_ipv6"] = twin._HOST["ipv6/conf/default/disable_ipv6"] = "1"
     tree = open_tree(SHARE / "tree")
     scope = choose_scope(tree, frozenset(), Sampling(full=True), ["business"])
-    fabric = twin.Fabric(tree, scope, lambda text: tell("progress", text), SLOWNESS)
+    fabric = twin.Fabric(tree, scope, lambda text: tell("progress", text), EMULATION)
     fabric.boot()
-    trials = NetworkTrials(fabric, expect(scope, "business", tree.plan), SLOWNESS)
+    trials = NetworkTrials(fabric, expect(scope, "business", tree.plan), EMULATION * job["slowness"])
     steps = Steps(fabric, job)
     tell("found", ["converged", trials.wait_for_routes(ALIVE)])
     for step in job["steps"]:
@@ -87,7 +90,7 @@ class Steps:
         return self.nodes[node].run(*command, check=False)
 
     def do_ping(self, step: dict[str, Any]) -> dict[str, Any]:
-        """Ping once; with `within_s` until the first answer, and then once more."""
+        """Ping once; with `within_s` until all of a round is answered: of the first, some may be lost while a way is found."""
         deadline = time.monotonic() + step.get("within_s", 0)
         source = ["-I", step["source"]] if "source" in step else []
         while True:
@@ -97,7 +100,7 @@ class Steps:
             result = {"sent": 0, "received": 0, "duplicates": said.count("DUP!")}
             if numbers:
                 result |= {"sent": int(numbers[1]), "received": int(numbers[2])}
-            if result["received"] or time.monotonic() > deadline:
+            if 0 < result["sent"] == result["received"] or time.monotonic() > deadline:
                 return result
 
     def do_vtysh(self, step: dict[str, Any]) -> Any:
@@ -105,7 +108,7 @@ class Steps:
         return json.loads(said) if step["command"].endswith("json") else said
 
     def do_session(self, step: dict[str, Any]) -> dict[str, Any]:
-        """Begin a border leaf's session anew; return its state within `within_s`, and on whose listener it is.
+        """Begin a border leaf's session anew; return its state once it is up, or after `within_s`, and on whose listener it is.
 
         `key`: whether the border leaf's listener has a password of that peer.
         `deaf` is the machine that refuses connections meanwhile, so that only it connects. `password` is the peer's from now on,
@@ -117,14 +120,16 @@ class Steps:
             line = line if step["password"] else f"no neighbor {step['local']} password"
             self.nodes[outside].run("vtysh", "-c", "configure terminal", "-c", f"router bgp {step['asn']}", "-c", line)
         self.nodes[step["deaf"]].run("nft", "-f", "-", text=DEAF)
-        deadline = time.monotonic() + step["within_s"]
+        ask = {**step, "command": f"show bgp vrf {vrf} neighbors {peer} json"}
+        before = self.do_vtysh(ask)[peer]["connectionsEstablished"]
         for node, which in ((outside, "clear bgp *"), (step["node"], f"clear bgp vrf {vrf} *")) * 2:
-            self.run(node, "vtysh", "-c", which)
-        time.sleep(1)
+            self.nodes[node].run("vtysh", "-c", which)
+        deadline = time.monotonic() + step["within_s"]
         while True:
-            row = self.do_vtysh({**step, "command": f"show bgp vrf {vrf} neighbors {peer} json"})[peer]
+            row = self.do_vtysh(ask)[peer]
             found = {"state": row["bgpState"], "listener": {row["portLocal"]: "border", row["portForeign"]: "peer"}.get(179)}
-            if found["state"] == "Established" or time.monotonic() > deadline:
+            is_new = row["connectionsEstablished"] > before  # the one from before may not have ended yet
+            if (is_new and found["state"] == "Established") or time.monotonic() > deadline:
                 break
             time.sleep(1)
         self.run(step["deaf"], "nft", "delete", "table", "inet", "deaf")
@@ -158,21 +163,29 @@ class Steps:
         return "serves"
 
     def do_ask(self, step: dict[str, Any]) -> str:
-        """Return the address that an outside server sees a connection come from."""
-        with self.nodes[step["node"]].inside():
-            link = socket.socket()
-        with link:
-            link.settimeout(60)
-            link.bind((step.get("source", ""), 0))
-            link.connect((step["to"], OUTSIDE_PORT))
-            return link.recv(100).decode()
+        """Return the address that an outside server sees a connection come from; try until one is answered, for `within_s`."""
+        deadline = time.monotonic() + step["within_s"]
+        while True:
+            with self.nodes[step["node"]].inside():
+                link = socket.socket()
+            with link:
+                try:
+                    link.settimeout(60)
+                    link.bind((step.get("source", ""), 0))
+                    link.connect((step["to"], OUTSIDE_PORT))
+                    return link.recv(100).decode()
+                except OSError:  # its way out is not there yet
+                    if time.monotonic() > deadline:
+                        raise
+            time.sleep(1)
 
     def do_lease(self, step: dict[str, Any]) -> str:
-        """Get an address by DHCP and use it; return address, gateway and server, nothing without an answer."""
+        """Get an address by DHCP and use it; return address, gateway and server, nothing without an answer in `within_s`."""
         node = self.nodes[step["node"]]
         node.write("/var/tmp/lease", LEASE, 0o755)
         shutil.copy("/run/kernel/bin/busybox", node.root / "var/tmp/busybox")
-        client = ("/var/tmp/busybox", "udhcpc", "-i", step["port"], "-f", "-q", "-n", "-t", "5", "-T", "5")
+        tries = str(round(step["within_s"] / 5))
+        client = ("/var/tmp/busybox", "udhcpc", "-i", step["port"], "-f", "-q", "-n", "-t", tries, "-T", "5")
         return node.run(*client, "-s", "/var/tmp/lease", check=False).strip()
 
     def do_relay(self, step: dict[str, Any]) -> str:
@@ -186,11 +199,22 @@ class Steps:
         # `ip vrf exec` makes a group per VRF below its own: each machine needs one of its own.
         group = f"/sys/fs/cgroup/{name}"
         node.run("sh", "-c", f"mount -t cgroup2 none /sys/fs/cgroup && mkdir -p {group}")
-        return self.do_start({"node": name, "command": f"echo $$ >{group}/cgroup.procs; exec {command}", "name": f"relay-{vrf}"})
+        command = f"echo $$ >{group}/cgroup.procs; exec {command}"
+        return self.do_start({"node": name, "command": command, "name": f"relay-{vrf}", "udp": 67})
 
     def do_start(self, step: dict[str, Any]) -> str:
-        """Start a program that stays in the foreground; what it says goes to /run/NAME.log of its machine."""
-        self.nodes[step["node"]].run("sh", "-c", f"({step['command']}) >/run/{step['name']}.log 2>&1 </dev/null &")
+        """Start a program that stays in the foreground, and wait until its machine listens on port `udp`.
+
+        What it says goes to /run/NAME.log of its machine.
+        """
+        node, port, log = self.nodes[step["node"]], step["udp"], f"/run/{step['name']}.log"
+        node.run("sh", "-c", f"({step['command']}) >{log} 2>&1 </dev/null &")
+        wait_for(
+            lambda: node.run("ss", "-lunH", f"sport = :{port}", check=False).strip(),
+            PATIENCE_S,
+            lambda: f"nobody listens: {node.run('cat', log, check=False)}",
+            every_s=1,
+        )
         return "started"
 
     def do_shell(self, step: dict[str, Any]) -> str:
@@ -198,7 +222,8 @@ class Steps:
 
     def do_wrong_vni(self, step: dict[str, Any]) -> dict[str, Any]:
         """Plant a wrong VNI, and return whether and how the twin's trial names it."""
-        trials = NetworkTrials(self.fabric, expect(self.fabric.scope, "business", self.fabric.tree.plan), SLOWNESS)
+        expected = expect(self.fabric.scope, "business", self.fabric.tree.plan)
+        trials = NetworkTrials(self.fabric, expected, EMULATION * self.job["slowness"])
         mistake = plan_wrong_vni(trials)
         assert mistake is not None
         caught, wrong = play_mistake(trials, mistake, mend=True)

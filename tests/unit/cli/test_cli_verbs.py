@@ -102,14 +102,16 @@ def test_explain_lists_all(capsys):
 
 
 def test_explain_each(capsys):
+    manuals = read_manuals()
+
     def check(id_):
         assert run(["explain", id_.lower()]) == 0
         out = capsys.readouterr().out
-        assert out.startswith(f"{id_}: {read_manuals()[id_][0]}\n")
+        assert out.startswith(f"{id_}: {manuals[id_][0]}\n")
         assert "How to fix:" in out
         assert max(map(len, out.splitlines())) <= 100
 
-    check_each(check, read_manuals())
+    check_each(check, manuals)
 
 
 def test_schema(capsys):

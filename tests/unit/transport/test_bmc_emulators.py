@@ -11,7 +11,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,18 +22,21 @@ from cluster_model.transport.bmc.opening import open_bmc
 from cluster_model.transport.bmc.planned import Door
 from cluster_model.transport.bmc.probe import probe
 from cluster_model.verify.hosts.machines import visit_bmcs
+from tests.slowness import stretch, wait_for
 
 EMULATOR = Path(__file__).parents[2] / "baremetal/bmc.py"
 USER, PASSWORD = "admin", "correct horse"
-LOGIN = BmcLogin(USER, PASSWORD, cipher=3, answer_s=30, retries=1)
+LOGIN = BmcLogin(USER, PASSWORD, cipher=3, answer_s=stretch(30), retries=1)
 PATIENCE_S = 120
-ADDRESS = {"redfish": "127.90.0.1", "ipmi": "127.90.0.2"}
+_OWN = f"{os.getpid() // 256 % 256}.{os.getpid() % 256}"
+ADDRESS = {"redfish": f"127.90.{_OWN}", "ipmi": f"127.91.{_OWN}"}
+"""Of this process alone, so that nobody takes a port that was free when it was looked for."""
 MAC = "02:00:5e:10:00:04"
 
 
-def free_port(kind):
+def free_port(address, kind):
     with socket.socket(socket.AF_INET, kind) as line:
-        line.bind(("127.0.0.1", 0))
+        line.bind((address, 0))
         return line.getsockname()[1]
 
 
@@ -43,7 +45,7 @@ class Emulator:
 
     def __init__(self, folder, language):
         self.folder, self.language = folder, language
-        self.port = free_port(socket.SOCK_STREAM if language == "redfish" else socket.SOCK_DGRAM)
+        self.port = free_port(ADDRESS[language], socket.SOCK_STREAM if language == "redfish" else socket.SOCK_DGRAM)
         self.target = BmcTarget("n1", ADDRESS[language], serial="S1", port=self.port)
 
     def door(self, login=LOGIN):
@@ -73,13 +75,12 @@ def emulator(request, tmp_path_factory, machine_tier):
     with (found.folder / "said").open("wb") as said:
         process = subprocess.Popen([sys.executable, str(EMULATOR), str(found.folder)], stdout=said, stderr=said)
     try:
-        deadline = time.monotonic() + PATIENCE_S
-        while not found.answers().answers:
-            assert process.poll() is None and time.monotonic() < deadline, (found.folder / "said").read_text()
+        wait_for(lambda: process.poll() is not None or found.answers().answers, PATIENCE_S, (found.folder / "said").read_text)
+        assert process.poll() is None, (found.folder / "said").read_text()
         yield found
     finally:
         process.terminate()
-        process.wait(PATIENCE_S)
+        process.wait(stretch(PATIENCE_S))
 
 
 @pytest.fixture(autouse=True)
@@ -89,9 +90,11 @@ def known(tmp_path, monkeypatch):
 
 
 def test_it_is_discovered_without_a_login(emulator):
-    end = time.monotonic() + PATIENCE_S
-    while not (found := emulator.answers()).answers:  # it may be slow, and is asked with little patience
-        assert time.monotonic() < end
+    def ask():  # it may be slow, and is asked with little patience
+        found = emulator.answers()
+        return found if found.answers else None
+
+    found = wait_for(ask, PATIENCE_S, "no answer")
     assert bool(found.redfish) == (emulator.language == "redfish")
     assert found.ipmi == (emulator.language == "ipmi")
 
@@ -148,7 +151,7 @@ def test_only_redfish_has_a_word_for_http_boot(emulator):
 
 
 def test_a_wrong_password_or_user(emulator):
-    patient = LOGIN if emulator.language == "redfish" else replace(LOGIN, answer_s=12)  # pyghmi answers no wrong one
+    patient = LOGIN if emulator.language == "redfish" else replace(LOGIN, answer_s=stretch(12))  # pyghmi answers no wrong one
     for wrong in (replace(patient, password="wrong"), replace(patient, user="nobody")):
         with pytest.raises(BmcError, match="wrong user") as failure:
             emulator.door(wrong).open()
@@ -169,7 +172,7 @@ def test_how_its_certificate_is_judged(emulator, known):
 
 
 def test_nobody_is_there(emulator):
-    gone = replace(emulator.target, address="127.90.0.9", port=1)
+    gone = replace(emulator.target, address=f"127.92.{_OWN}", port=1)
     with pytest.raises(BmcError) as failure:
         open_bmc(gone, replace(LOGIN, answer_s=1, retries=0), (emulator.language,))
     assert failure.value.cause == {"redfish": "refused", "ipmi": "silent"}[emulator.language]

@@ -22,11 +22,12 @@ from cluster_model.transport.secrets import Secrets
 from cluster_model.verify.hosts.machines import known_serial, visit_bmcs
 from tests.baremetal.bmc_double import run_doubles
 from tests.planned import open_example
+from tests.slowness import stretch
 
 USER, PASSWORD = "admin", "correct horse"
-LOGIN = BmcLogin(USER, PASSWORD, cipher=3, answer_s=30, retries=1)
+LOGIN = BmcLogin(USER, PASSWORD, cipher=3, answer_s=stretch(30), retries=1)
 HURRIED = replace(LOGIN, answer_s=1, retries=0)
-"""For BMCs that never answer; the others may be as slow as a busy machine makes them."""
+"""For BMCs that never answer, or never to an end: they are judged the same however slow the machine is. No other is asked so."""
 FAULTS = {  # by number: what it does, the cause that it is told by, and words of the reason
     3: ("silent", "silent", "no answer in 1 s"),
     7: ("no json", "starting", "what answers is no Redfish, or not yet"),
@@ -125,7 +126,10 @@ def test_a_rack_is_switched_though_some_of_its_bmcs_misbehave(ports):
 
 
 def switch(ports, number, action, answer_s=5):
-    """Return the error of an order, and how many starts of the machine and orders to it came of that."""
+    """Return the error of an order, and how many starts of the machine and orders to it came of that.
+
+    What is read around the order may take four times `answer_s`; the order's own answer is what is lost.
+    """
     before = [count(ports, number, what) for what in ("boots", "orders")]
     (outcome,) = switch_machines([door(ports, number, replace(LOGIN, answer_s=answer_s, retries=3))], action, parallel=1)
     return outcome.error, *(count(ports, number, what) - was for what, was in zip(("boots", "orders"), before, strict=True))
@@ -151,7 +155,7 @@ def test_a_shutdown_whose_answer_is_lost_is_not_told_twice(number, ports):
 @pytest.mark.parametrize("number", [74, 75])
 def test_an_order_that_never_came_is_given_again_where_that_is_seen(number, ports):
     assert switch(ports, number, "on") == (None, 1, 2)
-    assert switch(ports, number, "cycle", answer_s=60) == (None, 1, 1)
+    assert switch(ports, number, "cycle", answer_s=stretch(60)) == (None, 1, 1)
 
 
 @pytest.mark.parametrize("number", [76, 77])
@@ -169,7 +173,7 @@ def test_what_a_bmc_says_is_made_safe_as_it_comes_in(number, ports):
 @pytest.mark.parametrize("number", UNENDING)
 def test_an_answer_ends_in_time_and_in_size_and_leads_nowhere_else(number, ports):
     fault, cause = UNENDING[number]
-    told = visit_bmcs([door(ports, number, replace(HURRIED, answer_s=2 if fault == "drip" else 30))], 1)[f"n{number}"]
+    told = visit_bmcs([door(ports, number, replace(HURRIED, answer_s=2 if fault == "drip" else stretch(30)))], 1)[f"n{number}"]
     assert told.error is not None and told.error.cause == cause
     if fault == "elsewhere":
         assert "it leads to https://127.90.0.1" in str(told.error)
@@ -219,7 +223,9 @@ def test_no_session_is_left_behind(ports, number):
 def count(ports, number, what, place=""):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with urllib.request.urlopen(f"https://{place or address(number)}:{ports[0]}/counts", timeout=30, context=context) as answer:
+    with urllib.request.urlopen(
+        f"https://{place or address(number)}:{ports[0]}/counts", timeout=stretch(30), context=context
+    ) as answer:
         return json.load(answer)[what]
 
 
@@ -252,7 +258,7 @@ def test_redfish_is_tried_before_ipmi(ports):
 def test_one_that_is_starting_will_answer_later_whatever_else_it_does_not_speak(ports):
     target = BmcTarget("n8", address(8), port=ports[0])  # nobody speaks IPMI at this port, as where a BMC has Redfish alone
     with pytest.raises(BmcError) as failure:
-        open_bmc(target, replace(LOGIN, answer_s=2, retries=0))
+        open_bmc(target, replace(LOGIN, answer_s=stretch(8), retries=0))
     assert failure.value.cause == "starting"
 
 
@@ -287,7 +293,7 @@ def test_nobody_at_the_port(ports):
 
 
 def test_who_answers_is_told_before_any_login(ports):
-    found = probe("n1", address(1), 30, redfish_port=ports[0], ipmi_port=ports[1])
+    found = probe("n1", address(1), stretch(30), redfish_port=ports[0], ipmi_port=ports[1])
     assert (found.redfish, found.vendor, found.ipmi) == ("1.15.0", "Double", True)
     assert not probe("n1", address(3), 0.5, redfish_port=ports[0], ipmi_port=ports[1]).answers
 

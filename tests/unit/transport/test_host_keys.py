@@ -1,10 +1,11 @@
 """Host keys, against a real sshd: no session, and no password, for one that is not known."""
 
+import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -12,8 +13,11 @@ from cluster_model.transport.host import answers_ssh, open_host
 from cluster_model.transport.host_keys import read_trust
 from cluster_model.transport.session import SHELL, Login, Target, UnreachableError
 from cluster_model.transport.switch.session import open_switch
+from tests.slowness import stretch, wait_for
 
 PATIENCE_S = 120
+ADDRESS = f"127.93.{os.getpid() // 256 % 256}.{os.getpid() % 256}"
+"""Of this process alone, so that nobody takes a port that was free when it was looked for."""
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin")
 PASSWORD = "correct horse battery"
 SWEEP = """
@@ -21,9 +25,9 @@ import sys
 from pathlib import Path
 from cluster_model.transport.session import Login, Target
 from cluster_model.transport.sweep import sweep
-port, key, config, new = sys.argv[1:]
+address, port, key, config, new = sys.argv[1:]
 login = Login("root", Path(key), ssh_config=Path(config), trust_new=bool(new))
-reply = sweep([Target("n1", "127.0.0.1", port=int(port))], "print('hello')", login, 1)["n1"]
+reply = sweep([Target("n1", address, port=int(port))], "print('hello')", login, 1)["n1"]
 print(reply.text.strip() or reply.reason)
 """
 
@@ -33,21 +37,19 @@ class Server:
 
     def __init__(self, folder):
         self.folder, self.known, self.log = folder, folder / "known_hosts", folder / "log"
-        with socket.create_server(("127.0.0.1", 0)) as line:
+        with socket.create_server((ADDRESS, 0)) as line:
             self.port = line.getsockname()[1]
         for name in ("host", "other", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
         config = folder / "sshd_config"
         config.write_text(
-            f"ListenAddress 127.0.0.1:{self.port}\nHostKey {folder}/host\nPidFile none\nUsePAM no\nStrictModes no\n"
+            f"ListenAddress {ADDRESS}:{self.port}\nHostKey {folder}/host\nPidFile none\nUsePAM no\nStrictModes no\n"
             f"AuthorizedKeysFile {folder}/user.pub\nPermitRootLogin yes\nLogLevel DEBUG1\nSubsystem sftp internal-sftp\n"
         )
         with self.log.open("w") as log:
             self.process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stderr=log, stdin=subprocess.DEVNULL)
-        end = time.monotonic() + PATIENCE_S
-        while not answers_ssh("127.0.0.1", self.port):
-            assert self.process.poll() is None and time.monotonic() < end, self.log.read_text()
-            time.sleep(0.05)
+        wait_for(lambda: self.process.poll() is not None or answers_ssh(ADDRESS, self.port), PATIENCE_S, self.log.read_text)
+        assert self.process.poll() is None, self.log.read_text()
         self.configure("")
 
     def configure(self, more):
@@ -56,13 +58,13 @@ class Server:
 
     def know(self, name):
         key = " ".join((self.folder / f"{name}.pub").read_text().split()[:2])
-        self.known.write_text(f"# mine\n[127.0.0.1]:{self.port} {key}\n")
+        self.known.write_text(f"# mine\n[{ADDRESS}]:{self.port} {key}\n")
 
     def login(self, **more):
-        return Login("root", self.folder / "user", ssh_config=self.config, connect_s=60, answer_s=60, **more)
+        return Login("root", self.folder / "user", ssh_config=self.config, connect_s=stretch(60), answer_s=stretch(60), **more)
 
     def target(self, driver=""):
-        return Target("n1", "127.0.0.1", driver, self.port)
+        return Target("n1", ADDRESS, driver, self.port)
 
     def fingerprint(self, name):
         told = subprocess.run(["ssh-keygen", "-lf", str(self.folder / f"{name}.pub")], capture_output=True, text=True, check=True)
@@ -78,7 +80,7 @@ def server(tmp_path, machine_tier):
     server = Server(tmp_path)
     yield server
     server.process.terminate()
-    server.process.wait(PATIENCE_S)
+    server.process.wait(stretch(PATIENCE_S))
 
 
 def ask_switch(server, **more):
@@ -110,12 +112,11 @@ def test_a_host_key_that_is_not_known_is_refused(server, ask):
 
 
 def test_a_server_that_is_not_known_is_sent_no_password_and_no_key(server):
-    login = Login("root", password=PASSWORD, ssh_config=server.config, connect_s=60)
+    login = Login("root", password=PASSWORD, ssh_config=server.config, connect_s=stretch(60))
     with pytest.raises(UnreachableError, match="not in known_hosts"):
         open_switch(server.target(SHELL), login)
-    end = time.monotonic() + PATIENCE_S
-    while "Connection from" not in server.log.read_text():
-        assert time.monotonic() < end
+    visit = re.compile(r"kex: algorithm.*(closed|reset|disconnect)", re.DOTALL | re.IGNORECASE)  # from its first word to its last
+    wait_for(lambda: visit.search(server.log.read_text()), PATIENCE_S, server.log.read_text)
     assert "userauth-request" not in server.log.read_text()
 
 
@@ -135,7 +136,7 @@ def test_a_new_host_key_is_trusted_by_a_word_and_from_then_on(server, ask):
     assert ask(server, trust_new=True) == "hello"
     assert ask_switch(server) == ask_host(server) == "hello"
     lines = server.known.read_text().splitlines()
-    assert lines[0] == "# mine" and f"[127.0.0.1]:{server.port} ssh-ed25519 " in server.known.read_text()
+    assert lines[0] == "# mine" and f"[{ADDRESS}]:{server.port} ssh-ed25519 " in server.known.read_text()
 
 
 @pytest.mark.parametrize("ask", [ask_switch, ask_host])
@@ -157,8 +158,8 @@ def test_without_a_configuration_it_is_the_users_own_files(tmp_path, monkeypatch
 
 
 def sweep_host(server, new=""):
-    words = [sys.executable, "-c", SWEEP, str(server.port), str(server.folder / "user"), str(server.config), new]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S * 3)
+    words = [sys.executable, "-c", SWEEP, ADDRESS, str(server.port), str(server.folder / "user"), str(server.config), new]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=stretch(PATIENCE_S * 3))
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -19,6 +19,7 @@ from cluster_model.pipeline import inspect
 from cluster_model.transport.sweep import Reply
 from cluster_model.verify.hosts.compare import Told, compare_hosts, dump_told, judge, load_told, read_reply
 from cluster_model.verify.manual_hosts import MANUALS
+from tests.slowness import stretch
 
 ROOT = Path(__file__).resolve().parents[3]
 DOUBLES = ROOT / "tests/roles/repository/packages"
@@ -371,7 +372,13 @@ class Box:
     def ask(self):
         script = (ROOT / "templates/hosts/probe.py").read_text()
         done = subprocess.run(
-            [sys.executable, "-"], input=script, env=self.environment, capture_output=True, text=True, check=False, timeout=120
+            [sys.executable, "-"],
+            input=script,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=stretch(120),
         )
         assert (done.returncode, done.stderr) == (0, "")
         (line,) = done.stdout.splitlines()
@@ -501,7 +508,7 @@ def test_the_script_reads_rules_and_tables_as_iproute2_tells_them(box, lab, cata
     rails, name = [port for port in server.ports if port.table][:2], f"hst{os.getpid()}"
 
     def ip(*words):
-        subprocess.run(["ip", "-n", name, *words], check=True, timeout=60)
+        subprocess.run(["ip", "-n", name, *words], check=True, timeout=stretch(60))
 
     subprocess.run(["ip", "netns", "add", name], check=True)
     try:
