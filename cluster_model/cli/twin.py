@@ -7,9 +7,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import click
 
@@ -18,7 +19,7 @@ from cluster_model.cli.findings import wants_colour
 from cluster_model.pipeline import Opened, RefusedError, render
 
 if TYPE_CHECKING:
-    from cluster_model.twin.ethernet.scope import Scope
+    from cluster_model.twin.ethernet.scope import Sampling, Scope
     from cluster_model.twin.options import Options
     from cluster_model.twin.report import Report, Row
     from cluster_model.twin.tree import Tree
@@ -38,8 +39,16 @@ def command() -> None:
     """
 
 
-def tree_options(wrapped: Command) -> Command:
-    """Add the options that say what is booted."""
+def tree_options(verb: Command) -> Command:
+    """Add the options that say what is booted; those that say how much of it reach the verb as `sampling`."""
+
+    @wraps(verb)
+    def wrapped(leafs: int, hosts: int, spines: int, full: bool, **others: Any) -> Any:
+        from cluster_model.twin.ethernet.scope import Sampling
+        from cluster_model.twin.machine import count_room
+
+        return verb(sampling=Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full), **others)
+
     for option in (
         click.option(
             "--hosts", type=click.IntRange(1), default=4, show_default=True, help="Hosts that each unit has at least in a sample."
@@ -58,7 +67,7 @@ def tree_options(wrapped: Command) -> Command:
         ),
     ):
         wrapped = option(wrapped)
-    return wrapped
+    return cast("Command", wrapped)
 
 
 slowness_option = click.option(
@@ -78,10 +87,7 @@ def test(
     cluster: Path,
     folder: Path | None,
     networks: tuple[str, ...],
-    full: bool,
-    leafs: int,
-    hosts: int,
-    spines: int,
+    sampling: Sampling,
     slowness: float,
     faults: bool,
     mistakes: bool,
@@ -92,12 +98,9 @@ def test(
     Renders the cluster into a temporary tree, or takes the one that --tree names; CLUSTER may be a rendered tree itself.
     Exits with 1 where a trial failed, with 3 where this machine lacks what it needs.
     """
-    from cluster_model.twin.ethernet.scope import Sampling
-    from cluster_model.twin.machine import count_room
     from cluster_model.twin.options import Options
     from cluster_model.twin.run import Listener, Run
 
-    sampling = Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full)
     options = Options(sampling, networks, faults, mistakes, slowness=slowness)
     with open_tree_of(cluster, folder) as tree:
         _check(tree, options)
@@ -235,26 +238,14 @@ def _ending_on_signals() -> Iterator[None]:
 @cluster_argument
 @tree_options
 @slowness_option
-def up(
-    cluster: Path,
-    folder: Path | None,
-    networks: tuple[str, ...],
-    full: bool,
-    leafs: int,
-    hosts: int,
-    spines: int,
-    slowness: float,
-) -> None:
+def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], sampling: Sampling, slowness: float) -> None:
     """Boot a cluster's fabric and leave it up, to explore with `twin exec`, until `twin down`."""
-    from cluster_model.twin.ethernet.scope import Sampling
     from cluster_model.twin.keeper import find_state, start_keeper
-    from cluster_model.twin.machine import count_room
     from cluster_model.twin.options import Options
     from cluster_model.twin.run import Listener, Run
 
     if find_state(cluster) is not None:
         raise click.UsageError(f"the twin of {cluster} is up already; gpuyard twin down {cluster} ends it")
-    sampling = Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full)
     options = Options(sampling, networks, elsewhere=False, slowness=slowness)
     with open_tree_of(cluster, folder) as tree:
         _check(tree, options)
@@ -347,16 +338,13 @@ def _find_up(cluster: Path) -> Any:
 @cluster_argument
 @click.argument("target", type=click.Path(path_type=Path))
 @tree_options
-def export(
-    cluster: Path, target: Path, folder: Path | None, networks: tuple[str, ...], full: bool, leafs: int, hosts: int, spines: int
-) -> None:
+def export(cluster: Path, target: Path, folder: Path | None, networks: tuple[str, ...], sampling: Sampling) -> None:
     """Write a containerlab topology and what its containers read into the folder TARGET, for those who have images."""
     from cluster_model.twin.containerlab import export_containerlab
-    from cluster_model.twin.ethernet.scope import Sampling, choose_scope
-    from cluster_model.twin.machine import NEEDS, count_room
+    from cluster_model.twin.ethernet.scope import choose_scope
+    from cluster_model.twin.machine import NEEDS
 
     with open_tree_of(cluster, folder) as tree:
-        sampling = Sampling(leafs=leafs, hosts=hosts, spines=spines, room=count_room(), full=full)
         scope = choose_scope(tree, NEEDS, sampling, networks)
         for path, text in export_containerlab(tree, scope):
             (target / path).parent.mkdir(parents=True, exist_ok=True)
