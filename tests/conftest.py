@@ -32,8 +32,8 @@ settings.load_profile("gate")
 
 GUARD = QuickGuard()
 HOLDER = Holder(os.environ.get("GPUYARD_TEST_LOCKS", ""))
-DEADLINES_S = {"slow": 3600, "machine": 600, "": 120}
-"""How long a test may take with what is made ready for it, on an idle machine, by its mark."""
+DEADLINES_S = {"slow": 3600, "machine": 600, "quick": 120}
+"""How long a test may take with what is made ready for it, on an idle machine, by its stage."""
 
 
 def pytest_addoption(parser):
@@ -78,8 +78,8 @@ def pytest_itemcollected(item):
 def pytest_collection_modifyitems(items):
     """Give each a deadline, which GPUYARD_FUZZ stretches too; put the longest first; draw more examples where they are drawn."""
     for item in items:
-        mark = next((mark for mark in DEADLINES_S if item.get_closest_marker(mark or "?")), "")
-        item.add_marker(pytest.mark.timeout(stretch(DEADLINES_S[mark]) * max(1, FUZZ)))
+        stage = next((mark for mark in ("slow", "machine") if item.get_closest_marker(mark)), "quick")
+        item.add_marker(pytest.mark.timeout(stretch(DEADLINES_S[stage]) * max(1, FUZZ)))
     items.sort(key=lambda item: [item.nodeid.startswith(place) for place in LONGEST], reverse=True)
     for test in {getattr(item, "obj", None) for item in items} if FUZZ else ():
         if drawn := getattr(test, "_hypothesis_internal_use_settings", None):
