@@ -1,7 +1,7 @@
 """Files that tests keep what the tool writes in: compared byte for byte, or written where GPUYARD_RECORD=1 (`make record`).
 
-One function does both, so what `make record` writes is what the tests assert. No recorded file is made of another, and none has
-two writers: they may be written in any order.
+One function does both, so what `make record` writes is what the tests assert. No recorded file has two writers, and none is made
+of another, but for what `make record` writes first: they may be written in any order.
 """
 
 from __future__ import annotations

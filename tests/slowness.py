@@ -4,12 +4,25 @@ It stretches when something must be seen, never what: every deadline that ends a
 """
 
 import os
+import re
+import sys
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
-SLOWNESS = max(1.0, float(os.environ.get("GPUYARD_SLOWNESS") or 1))
 Found = TypeVar("Found")
+
+
+def read_slowness() -> float:
+    """Return GPUYARD_SLOWNESS; the program ends with a message where it is no number from 1 to 100, as `gpuyard twin` does."""
+    said = os.environ.get("GPUYARD_SLOWNESS") or "1"
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", said) and 1 <= float(said) <= 100:
+        return float(said)
+    print(f"GPUYARD_SLOWNESS is {said!r}; expected a number from 1 to 100; fix: export GPUYARD_SLOWNESS=3", file=sys.stderr)
+    sys.exit(2)
+
+
+SLOWNESS = read_slowness()
 
 
 def stretch(seconds: float) -> float:

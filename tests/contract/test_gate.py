@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.locks import HOLDERS, PLACES, Holder
+from tests.molecule.test_scenarios import find_failure
 
 ROOT = Path(__file__).resolve().parents[2]
 ALONE = "os.mkdir('alone'); time.sleep(1); os.rmdir('alone')"
@@ -126,6 +127,35 @@ def test_who_boots_a_small_machine_takes_its_lock():
         lines = path.read_text("utf-8").splitlines()
         if any("twin.vm" in line or "qemu-system" in line for line in lines):
             assert HOLDERS.get(str(path.relative_to(ROOT))) == "vm", path
+
+
+def test_a_slowness_that_is_no_number_is_told_before_anything_runs(gate, tmp_path):
+    for said in ("abc", "0.5", "nan", "-3"):
+        command = [sys.executable, ROOT / "scripts/run-tests", "quick"]
+        environment = {**gate.environment, "GPUYARD_SLOWNESS": said}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        told = f"GPUYARD_SLOWNESS is {said!r}; expected a number from 1 to 100; fix: export GPUYARD_SLOWNESS=3\n"
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+
+
+SCENARIO_LOG = """
+TASK [Build from a tarball that somebody changed] ****
+[ERROR]: Task failed: Module failed: The checksum did not match
+fatal: [gpu-001]: FAILED! =>
+TASK [It was refused and nothing was built] ****
+ok: [gpu-001]
+TASK [Let the driver come] ****
+[ERROR]: Task failed: Module failed: non-zero return code
+fatal: [gpu-002]: FAILED! =>
+    rc: 1
+PLAY RECAP ****
+ERROR    Ansible return code was 2
+"""
+
+
+def test_a_scenario_says_what_ended_it_and_not_what_it_meant_to_fail():
+    assert find_failure(SCENARIO_LOG) == "TASK [Let the driver come]: [ERROR]: Task failed: Module failed: non-zero return code"
+    assert find_failure("molecule: command not found") == "no task: no error told"
 
 
 def test_a_red_machine_unit_that_passes_alone_is_told_as_a_flake(gate, tmp_path):

@@ -30,6 +30,16 @@ def find_reason() -> str:
     return f"missing here: {', '.join(missing)}" if missing else ""
 
 
+def find_failure(said: str) -> str:
+    """Return the task that ended a scenario's log, and why; failures before it were rescued ones, of what is to be refused."""
+    lines = said.splitlines()
+    last = max((at for at, line in enumerate(lines) if line.startswith("fatal: ")), default=len(lines))
+    task, error = (
+        next((line for line in reversed(lines[: last + 1]) if line.startswith(head)), "") for head in ("TASK [", "[ERROR]: ")
+    )
+    return f"{task.rstrip('* ') or 'no task'}: {error or 'no error told'}"
+
+
 @pytest.mark.parametrize("name", find_scenarios())
 def test_scenario(name, tmp_path_factory):
     if reason := find_reason():
@@ -69,6 +79,5 @@ def test_scenario(name, tmp_path_factory):
                     [ROOT / "scripts/scenario", name, "destroy"], cwd=ROOT, env=environment, capture_output=True, check=False
                 )
     said = log.read_text(errors="replace")
-    why = next((line for line in said.splitlines() if line.startswith(("fatal: ", "[ERROR]: "))), "")
     ended = f"not done in {DEADLINE_S} s" if code == -1 else f"ended with {code}"
-    assert code == 0, f"scenario {name}: {ended}: {why}\n{said[-TAIL:]}"
+    assert code == 0, f"scenario {name}: {ended}: {find_failure(said)}\n{said[-TAIL:]}"

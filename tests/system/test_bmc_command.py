@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.slowness import stretch
+
 ROOT = Path(__file__).parents[2]
 USER, PASSWORD = "admin", "correct horse"
 NAMES = ("control-001", "plain-001", "mirror-001", "astray-001", "http-001")
@@ -79,7 +81,7 @@ class Site:
     def stop(self):
         for process in self._running:
             process.stdin.close()
-            process.wait(30)
+            process.wait(stretch(30))
             process.stdout.close()
 
     def inside(self, *words):

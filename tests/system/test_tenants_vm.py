@@ -5,7 +5,6 @@ tests/vm/cluster.yml is the fabric, and the twin boots it. One run feeds all tes
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -135,22 +134,13 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="session")
 def found(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Boot the fabric once, whatever number of workers ask, and return what each step found."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent  # what the workers of one run share
-    share = folder / "tenants-machine"
-    with (folder / "tenants-machine.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (share / "found.json").is_file():
-            share.mkdir(exist_ok=True)
-            for path, content in render_tree(plan, load_catalogue()[0], {"plan", "switches"}).items():
-                file = share / "tree" / path
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
-            (share / "found.json").write_text(json.dumps(_run(share)), "utf-8")
-        result: dict[str, Any] = json.loads((share / "found.json").read_text("utf-8"))
-    return result
+    """Boot the fabric once and return what each step found; all tests that ask are one unit, and so in one process."""
+    share = tmp_path_factory.mktemp("tenants-machine")
+    for path, content in render_tree(plan, load_catalogue()[0], {"plan", "switches"}).items():
+        file = share / "tree" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    return _run(share)
 
 
 def _run(share: Path) -> dict[str, Any]:

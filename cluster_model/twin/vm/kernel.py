@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
+from hashlib import sha256
 from pathlib import Path
 
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
@@ -53,15 +54,22 @@ def fetch_kernel() -> Path:
     if obstacles:
         raise UnavailableError("; ".join(obstacles))
     folder = fetch_packages((_find_kernel(), "busybox-static"))
-    initrd = folder / "initrd.gz"
-    if not initrd.is_file():
+    made_of = sha256(b"\n".join((Path(__file__).read_bytes(), (HERE / "init.sh").read_bytes()))).hexdigest()
+    if not _is_made(folder, made_of):
         with _lock():
-            if not initrd.is_file():
+            if not _is_made(folder, made_of):
                 release = next((folder / "root/lib/modules").iterdir()).name
                 run_program("depmod", "-b", str(folder / "root"), release)
                 (folder / "release").write_text(release, "utf-8")
                 _make_initrd(folder, release)
+                (folder / "initrd.made_of").write_text(made_of, "utf-8")
     return folder
+
+
+def _is_made(folder: Path, made_of: str) -> bool:
+    """Tell whether the initrd in the cache is what this version of gpuyard makes."""
+    noted = folder / "initrd.made_of"
+    return (folder / "initrd.gz").is_file() and noted.is_file() and noted.read_text("utf-8") == made_of
 
 
 def fetch_packages(names: Iterable[str]) -> Path:

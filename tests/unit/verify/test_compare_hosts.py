@@ -19,6 +19,7 @@ from cluster_model.pipeline import inspect
 from cluster_model.transport.sweep import Reply
 from cluster_model.verify.hosts.compare import Told, compare_hosts, dump_told, judge, load_told, read_reply
 from cluster_model.verify.manual_hosts import MANUALS
+from tests import recorded
 from tests.slowness import stretch
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -88,6 +89,21 @@ def test_hosts_as_planned_have_no_findings(request, catalogue, name):
     assert list(found) == [server.name for server in plan.servers]
     assert [finding for findings in found.values() for finding in findings] == []
     assert {judge(findings) for findings in found.values()} == {"as planned"}
+
+
+def test_the_hosts_of_the_pages(catalogue):
+    """docs/examples/hosts.json: a host as planned, one with a slow port, without a rule and a GPU, one that did not answer."""
+    plan = inspect(ROOT / "inventory/lab").plan
+
+    def be_worn(facts):
+        put("ports/0/speed_mbps", 200_000)(facts)
+        drop("rules", 4)(facts)
+        drop("gpus", 5)(facts)
+
+    told = tell(plan, gpu_002=be_worn)
+    told["gpu-003"] = Told("gpu-003", {}, "Could not connect (timed out)", 10.0, 0.0)
+    kept = {name: told[name] for name in ("gpu-001", "gpu-002", "gpu-003")}
+    recorded.check(ROOT / "docs/examples/hosts.json", dump_told(kept))
 
 
 FAULTS = {
