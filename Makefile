@@ -60,7 +60,7 @@ schemas: $(VENV)/.base ## fetch the schemas that judge rendered files: SONiC's Y
 	@$(BIN)/python scripts/fetch-schemas
 
 coverage: $(VENV)/.dev ## the lines of cluster_model that quick tests reach, and which they do not; no floor is set yet
-	@$(PYTEST) -n $(JOBS) -m 'not slow' --cov --cov-report=term-missing tests/unit tests/golden tests/errors tests/contract tests/property
+	@GPUYARD_OFFLINE=1 $(PYTEST) -n $(JOBS) -m 'not machine and not slow' --cov --cov-report=term-missing tests/unit tests/golden tests/errors tests/contract tests/property
 
 docs-site: $(VENV)/.dev ## build/site/: docs/ as a site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -31,7 +31,7 @@ settings.register_profile("gate", derandomize=not FUZZ, database=None, deadline=
 settings.load_profile("gate")
 
 GUARD = QuickGuard()
-HOLDER = Holder(os.environ.get("GPUYARD_TEST_LOCKS", ""))
+HOLDER = Holder()
 DEADLINES_S = {"slow": 3600, "machine": 600, "quick": 120}
 """How long a test may take with what is made ready for it, on an idle machine, by its stage."""
 

@@ -6,7 +6,7 @@ A unit takes its lock before its first test begins, and so before any of its dea
 from __future__ import annotations
 
 import fcntl
-import tempfile
+import os
 import time
 from pathlib import Path
 from typing import IO
@@ -38,7 +38,8 @@ class Holder:
     """Holds the lock of what this process runs."""
 
     def __init__(self, folder: str | Path = "") -> None:
-        self._folder = Path(folder or Path(tempfile.gettempdir(), "gpuyard-tests"))
+        # Not by TMPDIR: a run that has another one is on this machine too.
+        self._folder = Path(folder or os.environ.get("GPUYARD_TEST_LOCKS") or f"/tmp/gpuyard-tests-{os.getuid()}")
         self._held: tuple[str, IO[str]] | None = None
 
     def take(self, name: str) -> None:
@@ -51,8 +52,18 @@ class Holder:
             if not self._held:
                 time.sleep(0.2)
 
+    def list_taken(self) -> list[str]:
+        """Return the locks for which one would wait now."""
+        taken = []
+        for name in PLACES:
+            if held := self._try(name):
+                held[1].close()
+            else:
+                taken.append(name)
+        return taken
+
     def _try(self, name: str) -> tuple[str, IO[str]] | None:
-        self._folder.mkdir(mode=0o777, exist_ok=True)
+        self._folder.mkdir(exist_ok=True)
         for place in range(PLACES[name]):
             file = (self._folder / f"{name}-{place}.lock").open("a")  # closed, also by the end of this process, it is free
             try:

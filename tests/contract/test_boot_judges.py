@@ -22,6 +22,7 @@ from boot_trees import NAMES, tree_of
 from cloud_init import find_cloud_init
 
 from tests.each import check_each
+from tests.slowness import stretch
 
 SCHEMA = json.loads(Path(__file__).with_name("autoinstall.schema.json").read_text())
 SECRET = re.compile(r"\{\{gpuyard-(?:secret|image):([a-z0-9-]+)\}\}")
@@ -36,7 +37,7 @@ def require(program):
 
 
 def ask(*command, cwd=None, env=None):
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=env, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=env, timeout=stretch(600))
     return done.returncode == 0, done.stdout + done.stderr
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from roles import ROOT, read
+from tests.slowness import stretch
 
 ASKED = {
     "driver": "{{ __nvidia_driver_names }}",
@@ -66,7 +67,7 @@ def chosen(tmp_path_factory):
     }
     program = Path(sys.executable).parent / "ansible-playbook"
     command = [program, "-i", folder / "hosts.json", folder / "play.yml"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=stretch(600))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return {name: json.loads((folder / "chosen" / name).read_text())["msg"] for name in CASES}
 

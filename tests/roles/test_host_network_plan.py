@@ -16,6 +16,7 @@ from host_files import compare, expect, read_netplan, read_networkd
 from cluster_model.pipeline import inspect
 from cluster_model.render.tree import render_tree
 from roles import ROOT
+from tests.slowness import stretch
 
 EACH = 16  # servers of a group that are rendered: a pod's are alike
 CLUSTERS = sorted(file.parent.name for file in (ROOT / "inventory").glob("*/cluster.yml"))
@@ -73,7 +74,9 @@ def run(folder, body):
         "ANSIBLE_CALLBACK_TREE_DIR": str(folder / "tree"),
     }
     command = [Path(sys.executable).parent / "ansible-playbook", "-i", folder / "hosts.json", folder / "play.yml"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=1800)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=stretch(1800)
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return {file.name: yaml.load(json.loads(file.read_text())["msg"], yaml.CSafeLoader) for file in (folder / "tree").glob("*")}
 

@@ -16,6 +16,7 @@ import pytest
 from cluster_model.pipeline import inspect
 from cluster_model.render.tree import render_tree
 from roles import ROLES, ROOT, read
+from tests.slowness import stretch
 
 NOWHERE = {
     "ansible_connection": "ssh",
@@ -60,7 +61,7 @@ def run_role(role, hosts, folder):
     }
     program = Path(sys.executable).parent / "ansible-playbook"
     command = [program, "--check", "-i", folder / "hosts.json", folder / "play.yml"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=900)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=stretch(900))
     results = {file.name: json.loads(file.read_text()) for file in (folder / "tree").glob("*")}
     for name, unreachable, failed in re.findall(r"^(\S+)\s+: ok=.*unreachable=(\d+)\s+failed=(\d+)", done.stdout, re.MULTILINE):
         results.setdefault(name, {}).update(refused=failed != "0" and unreachable == "0")
