@@ -15,7 +15,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -110,6 +110,10 @@ class Node:
         self.facts = {**self.facts, **(event.get("facts") or {})}
 
 
+Judge = Callable[[Node], Mapping[str, Any]]
+"""Is shown a node, and returns what an event about it says besides."""
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """Whose a journal is: the cluster that it is about, the machine that may write it, its name, and since when."""
@@ -137,22 +141,30 @@ class Journal:
         self.machine = machine or identify_machine()
         self._owner = Owner()
         self._lock = threading.Lock()
+        self._stroke = threading.Lock()
+        self._appended = 0
+        self._synced = (0, 0)
         self._nodes: dict[str, Node] = {}
         self._strangers: dict[str, dict[str, Any]] = {}
         self._read = self._file = 0
 
-    def write(self, node: str, event: str, **more: Any) -> None:
+    def write(self, node: str, event: str, *, judge: Judge | None = None, **more: Any) -> None:
         """Append an event, and see that it is on the disk: a loss of power takes nothing back that others were told.
+
+        Many threads may do it at once: events have their order as they are appended, and the disk takes all those together that
+        were appended while it was busy.
 
         Args:
             node: the server; empty for what is about none.
             event: one word: begun, bmc, power, booted, token, report, withdrawn, reachable, failed, stranger, refused, served …
+            judge: is shown the node as it is where the event gets its place, whoever wrote before, and returns what else the
+                event says. It is not to use the journal. Where it raises, nothing is written.
             more: `state`, `reason`, `step`, `message` and whatever tells more; nothing secret.
 
         Raises:
             OSError: it cannot be kept; PermissionError where the journal belongs to another machine.
         """
-        self._keep({"node": node, "event": event, **more})
+        self._keep({"node": node, "event": event, **more}, judge)
 
     def own(self, cluster: str) -> None:
         """Make this machine the one that writes, from now on; what another one wrote stays and is gone on with."""
@@ -186,19 +198,32 @@ class Journal:
             self._catch_up()
             return sorted(name for name, node in self._nodes.items() if node.begun or node.installed)
 
-    def _keep(self, event: dict[str, Any], *, sync: bool = True) -> None:
+    def _keep(self, event: dict[str, Any], judge: Judge | None = None, *, sync: bool = True) -> None:
         with self._lock:
-            handle = self._append(event)
+            handle = self._append(event, judge)
+            self._appended += 1
+            number = self._appended
         try:
-            if sync:  # without any lock: the disk takes what others append meanwhile in the same stroke
-                os.fdatasync(handle)
+            if sync:
+                self._sync(handle, number)
         finally:
             os.close(handle)
 
-    def _append(self, event: dict[str, Any]) -> int:
+    def _sync(self, handle: int, number: int) -> None:
+        """See that what was appended as the `number`th is on the disk.
+
+        Others append meanwhile: whoever waits here for somebody else's stroke goes to the disk with all the others that wait.
+        """
+        file = os.fstat(handle).st_ino
+        with self._stroke:
+            if self._synced[0] == file and self._synced[1] >= number:
+                return
+            appended = self._appended
+            os.fdatasync(handle)
+            self._synced = (file, appended)
+
+    def _append(self, event: dict[str, Any], judge: Judge | None) -> int:
         """Append an event; return the file, open."""
-        at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = json.dumps(clean_data({"at": at, **event}, 1000), ensure_ascii=False, default=str) + "\n"
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -206,6 +231,10 @@ class Journal:
             self._catch_up()
             if self._owner.machine not in {"", self.machine} and event["event"] != "owner":
                 raise PermissionError(errno.EPERM, f"it belongs to {self._owner.host} since {self._owner.since}", str(self.path))
+            if judge:
+                event = {**event, **judge(replace(self._nodes.get(event["node"]) or Node(event["node"])))}
+            at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            line = json.dumps(clean_data({"at": at, **event}, 1000), ensure_ascii=False, default=str) + "\n"
             # A crash or a full disk may have cut the last line: this one must not be lost with it.
             end = os.lseek(handle, 0, os.SEEK_END)
             cut = end > 0 and os.pread(handle, 1, end - 1) != b"\n"

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from cluster_model.deploy.journal import Journal, Node, State
 from cluster_model.deploy.survey import NO_MAC, Consent, Host, is_under_way
@@ -356,7 +356,7 @@ class Installation:
         self.journal.write(host.name, "failed", state="failed", reason=reason)
         self.progress(self.journal.node(host.name))
 
-    def _tell(self, host: Host, event: str, state: State, **more: object) -> None:
+    def _tell(self, host: Host, event: str, state: State, **more: Any) -> None:
         self.journal.write(host.name, event, state=state, **more)
         self.progress(self.journal.node(host.name))
 
