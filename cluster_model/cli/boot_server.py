@@ -58,8 +58,7 @@ def command(
     places = loaders or (Path("/usr/lib/ipxe"),)
     files = BootFiles(find_tree(opened, tree), images, deploy, places, found)
     try:
-        address, port = _read_address(listen or str(files.index["server"]["address"]))
-        files.check()
+        address, port = _read_address(listen or str(files.look().index["server"]["address"]))
     except NotReadyError as error:
         raise click.UsageError(str(error)) from None
     journal = Journal(find_state(opened, state))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,39 +31,25 @@ class Token:
     value: str
 
 
+class ReplacedError(NotReadyError):
+    """A file that is not the one that the tree's manifest lists: whoever asks again gets the new tree, whole."""
+
+
 @dataclass(frozen=True)
-class BootFiles:
-    """Where the boot server's files lie.
+class BootTree:
+    """One rendered tree, as its manifest lists it: index, references and files that belong together, however it is replaced.
 
     Args:
-        tree: the rendered tree, with boot/.
-        images: a folder for each image.
-        deploy: the folder with vmlinuz and initrd.img that write images.
-        loaders: folders with iPXE.
-        secrets: where references are looked up.
+        folder: where it lies, or lay.
+        manifest: its manifest.json.
+        index: its boot/boot.json.
+        mark: what tells the manifest's file from every other one that lay there.
     """
 
-    tree: Path
-    images: Path
-    deploy: Path
-    loaders: tuple[Path, ...]
-    secrets: Secrets = field(default_factory=Secrets)
-
-    @cached_property
-    def index(self) -> dict[str, Any]:
-        """Return boot/boot.json; NotReadyError where the tree has none."""
-        try:
-            found = json.loads((self.tree / "boot/boot.json").read_bytes())
-        except (OSError, ValueError) as error:
-            raise NotReadyError(f"{self.tree}/boot/boot.json cannot be read: render the cluster first ({error})") from None
-        if not isinstance(found, dict) or found.get("format") != "gpuyard-boot-1":
-            raise NotReadyError(f"{self.tree}/boot/boot.json is of another version: render the cluster again")
-        return found
-
-    def check(self) -> None:
-        """Read what every answer needs; NotReadyError where the tree lacks it, before anybody asks."""
-        for found in (self.index, self.references):
-            assert isinstance(found, dict)
+    folder: Path
+    manifest: dict[str, Any]
+    index: dict[str, Any]
+    mark: tuple[int, ...] = ()
 
     @cached_property
     def by_mac(self) -> dict[str, str]:
@@ -76,27 +66,90 @@ class BootFiles:
         """Return the switches by their management address."""
         return {str(switch["address"]): name for name, switch in (self.index.get("switches") or {}).items()}
 
-    @cached_property
-    def references(self) -> dict[str, list[str]]:
-        """Return the references that the manifest lists, by file; NotReadyError where it lists none."""
-        try:
-            found = read_manifest((self.tree / MANIFEST).read_bytes())
-        except OSError:
-            found = None
-        if found is None or "references" not in found:
-            raise NotReadyError(f"{self.tree}/{MANIFEST} does not say who wrote which reference: render the cluster again")
-        references: dict[str, list[str]] = found["references"]
-        return references
+    def has(self, path: str) -> bool:
+        """Return whether a file was rendered."""
+        return path in self.manifest["files"]
 
     def read(self, path: str) -> str:
-        """Return a rendered file as it lies; NotReadyError where there is none."""
-        try:
-            return (self.tree / path).read_text("utf-8")
-        except (OSError, ValueError):
-            raise NotReadyError(f"{path} is not rendered") from None
+        """Return a rendered file; NotReadyError where there is none, ReplacedError where another one lies in its place."""
+        return _read(self.folder, self.manifest, path).decode("utf-8")
 
-    def fill(self, path: str, token: Token | None = None) -> str:
-        """Return a rendered file with its references filled; NotReadyError, naming the reference, where one cannot be."""
+
+def _read(folder: Path, manifest: Mapping[str, Any], path: str) -> bytes:
+    if path not in manifest["files"]:
+        raise NotReadyError(f"{path} is not rendered: render the cluster again")
+    try:
+        content = (folder / path).read_bytes()
+    except OSError:
+        content = b""
+    if hashlib.sha256(content).hexdigest() != manifest["files"][path]:
+        words = f"{path} is not what {folder}/{MANIFEST} lists"
+        raise ReplacedError(f"{words}: a new tree is being put there, or it was changed by hand; then render the cluster again")
+    return content
+
+
+@dataclass
+class BootFiles:
+    """Where the boot server's files lie.
+
+    Args:
+        tree: the rendered tree, with boot/; a new one may take its place at any time.
+        images: a folder for each image.
+        deploy: the folder with vmlinuz and initrd.img that write images.
+        loaders: folders with iPXE.
+        secrets: where references are looked up.
+    """
+
+    tree: Path
+    images: Path
+    deploy: Path
+    loaders: tuple[Path, ...]
+    secrets: Secrets = field(default_factory=Secrets)
+    _last: BootTree | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def look(self) -> BootTree:
+        """Return the tree that lies there now; NotReadyError where none does, or not that of this cluster."""
+        last = self._last
+        if last and last.mark == self._mark():
+            return last
+        with self._lock:
+            if self._last is None or self._last.mark != self._mark():
+                self._last = self._load()
+            return self._last
+
+    @property
+    def last(self) -> BootTree:
+        """Return the tree that was looked at last, without looking again; the first time as look()."""
+        return self._last or self.look()
+
+    def _mark(self) -> tuple[int, ...]:
+        try:
+            return _mark((self.tree / MANIFEST).stat())
+        except OSError:
+            return ()
+
+    def _load(self) -> BootTree:
+        try:
+            with (self.tree / MANIFEST).open("rb") as stream:
+                mark, manifest = _mark(os.fstat(stream.fileno())), read_manifest(stream.read())
+        except OSError as error:
+            raise NotReadyError(f"{self.tree}/{MANIFEST} cannot be read: render the cluster first ({error.strerror})") from None
+        if manifest is None or "references" not in manifest:
+            raise NotReadyError(f"{self.tree}/{MANIFEST} does not say who wrote which reference: render the cluster again")
+        if self._last and self._last.manifest.get("cluster") != manifest.get("cluster"):
+            whose = f"{self.tree} is that of {manifest.get('cluster')} now, and was that of {self._last.manifest.get('cluster')}"
+            raise NotReadyError(f"{whose}: bring the old one back, or restart the boot server with the other cluster")
+        try:
+            index = json.loads(_read(self.tree, manifest, "boot/boot.json"))
+        except ValueError:
+            index = None
+        if not isinstance(index, dict) or index.get("format") != "gpuyard-boot-1":
+            raise NotReadyError(f"{self.tree}/boot/boot.json is of another version: render the cluster again")
+        return BootTree(self.tree, manifest, index, mark)
+
+    def fill(self, tree: BootTree, path: str, token: Token | None = None) -> str:
+        """Return a file of a tree with its references filled; NotReadyError, naming the reference, where one cannot be."""
 
         def look_up(kind: str, name: str) -> str:
             if kind == "image":
@@ -106,9 +159,10 @@ class BootFiles:
             try:
                 return self.secrets.get(name)
             except MissingSecretError as error:
-                raise NotReadyError(str(error)) from None
+                words = "write it there, and restart the boot server, which reads secrets as it starts"
+                raise NotReadyError(f"{error}: {words}") from None
 
-        return fill(self.read(path), path, self.references.get(path, ()), look_up)
+        return fill(tree.read(path), path, tree.manifest["references"].get(path, ()), look_up)
 
     def image_sum(self, name: str) -> str:
         """Return the SHA-256 of an image's archive, from its image.json."""
@@ -130,3 +184,8 @@ class BootFiles:
         if len(names) != depth or (kind == "loader" and names[0] not in LOADERS):
             return None
         return next((path for root in roots if (path := root.joinpath(*names)).is_file()), None)
+
+
+def _mark(found: os.stat_result) -> tuple[int, ...]:
+    """Return what changes where a file is replaced: a delivery gives all files the same time, and a number comes back."""
+    return found.st_dev, found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size

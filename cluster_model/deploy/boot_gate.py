@@ -35,6 +35,7 @@ class Gate:
         self.per_address = per_address
         self._is_planned = is_planned
         self._held: Counter[str] = Counter()
+        self._strangers: Counter[str] = Counter()
         self._all = self._strange = 0
         self._lock = threading.Lock()
 
@@ -54,17 +55,20 @@ class Gate:
             self._held[address] += 1
             self._all += 1
             self._strange += strange
+            self._strangers[address] += strange
         return True
 
     def leave(self, address: str) -> None:
-        """Give a connection back."""
-        strange = not self._is_planned(address)
+        """Give a connection back, as what it was let in: by now the plan may have an address that it did not have."""
         with self._lock:
             self._all -= 1
-            self._strange -= strange
             self._held[address] -= 1
-            if not self._held[address]:
-                del self._held[address]
+            if self._strangers[address]:
+                self._strangers[address] -= 1
+                self._strange -= 1
+            for held in (self._held, self._strangers):
+                if not held[address]:
+                    del held[address]
 
 
 class Quota:

@@ -24,6 +24,7 @@ from urllib.parse import parse_qs, unquote
 
 import h11
 
+from cluster_model.deploy.boot_files import ReplacedError
 from cluster_model.deploy.boot_fill import NotReadyError
 from cluster_model.deploy.boot_gate import Gate
 from cluster_model.deploy.boot_server import BootDesk, Refusal
@@ -97,7 +98,7 @@ def decide(desk: BootDesk, ask: Ask) -> str | Path:
         raise Refusal(405, "GET, HEAD or POST")
     match ask.parts:
         case ["boot.ipxe"]:
-            return desk.files.read("boot/ipxe/boot.ipxe")
+            return desk.first()
         case ["v1", *_] if ask.method == "HEAD":
             raise Refusal(405, "these are made as they are asked for: GET")
         case ["v1", "boot", file] if file.endswith(".ipxe"):
@@ -187,7 +188,10 @@ class _Connection(BaseRequestHandler):
 
     def _answer(self, ask: Ask) -> None:
         try:
-            found = decide(self.server.desk, ask)
+            try:
+                found = decide(self.server.desk, ask)
+            except ReplacedError:  # it looked at a tree whose place another one has taken by now
+                found = decide(self.server.desk, ask)
             opened = found.open("rb") if isinstance(found, Path) else None
         except Refusal as refusal:
             self._send_text(refusal.status, f"{refusal}\n")

@@ -6,14 +6,13 @@ import hashlib
 import hmac
 import json
 import secrets as randomness
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.deploy.boot_files import LOADERS, NAME, BootFiles, Token
+from cluster_model.deploy.boot_files import LOADERS, NAME, BootFiles, BootTree, ReplacedError, Token
 from cluster_model.deploy.boot_fill import NotReadyError
 from cluster_model.deploy.boot_gate import Quota
 from cluster_model.deploy.journal import Journal, Node
@@ -24,6 +23,7 @@ from cluster_model.transport.gear_text import clean_line
 TOKEN_S = 2 * 3600
 """Seconds that a token is good for."""
 _STATES = {"installing", "installed", "failed"}
+_WORTHLESS = "the token is not good, or not from here"
 _ITEMS = 256
 _DEPTH = 5
 
@@ -48,7 +48,6 @@ class BootDesk:
         self.journal = journal
         self._clock = clock
         self._platforms = load_catalogue()[0].platforms
-        self._lock = threading.Lock()
         self._notes = Quota(60, 10.0)
         self._strangers_notes = Quota(200, 5.0)
         self._tokens = Quota(20, 15.0)
@@ -56,97 +55,115 @@ class BootDesk:
 
     def is_planned(self, address: str) -> bool:
         """Return whether an address belongs to a host or a switch of the plan."""
-        return address in self.files.by_address or address in self.files.switches_by_address
+        tree = self.files.last
+        return address in tree.by_address or address in tree.switches_by_address
+
+    def first(self) -> str:
+        """Return the first script, the same for every machine."""
+        return self.files.look().read("boot/ipxe/boot.ipxe")
 
     def boot(self, mac_text: str, query: Mapping[str, str], address: str) -> str:
         """Return the script for a machine that asks what to boot."""
-        mac = parse_mac(mac_text.replace("-", ":")) or ""
-        name = self.files.by_mac.get(mac, "")
+        tree, mac = self.files.look(), parse_mac(mac_text.replace("-", ":")) or ""
+        name = tree.by_mac.get(mac, "")
         serial = query.get("serial", "").strip()
         if not name:
             self._note("", "stranger", address, mac=mac or clean_line(mac_text, 40), serial=clean_line(serial, 80))
-            return self.files.read("boot/ipxe/unknown.ipxe")
-        host, node = self.files.index["hosts"][name], self.journal.node(name)
+            return tree.read("boot/ipxe/unknown.ipxe")
+        host, node = tree.index["hosts"][name], self.journal.node(name)
         if not node.offered:
             self._note(name, "served", address, what="local")
-            return self.files.read("boot/ipxe/local.ipxe")
+            return tree.read("boot/ipxe/local.ipxe")
         refusal = _explain_stranger(host, serial, address)
         if refusal:
             self._note(name, "refused", address, what="script", reason=refusal)
-            return self.files.read("boot/ipxe/unknown.ipxe")
+            return tree.read("boot/ipxe/unknown.ipxe")
         if not self._tokens.take(name):
             raise Refusal(429, "asked too often")
         value = randomness.token_hex(32)
-        filled = self._fill(name, f"boot/ipxe/hosts/{name}.ipxe", Token(name, value), address)
+        filled = self._fill(tree, name, f"boot/ipxe/hosts/{name}.ipxe", Token(name, value), address)
+        local = tree.read("boot/ipxe/local.ipxe")
         # The journal is read by people and programs: it has what proves a token, not the token.
         self.journal.write(name, "token", sha256=_digest(value), made=self._clock())
         self.journal.write(name, "booted", state="booted", address=address, serial=clean_line(serial, 80))
         # `provision` may have given the node up in between, and is told of no token that came after.
-        return filled if self.journal.node(name).offered else self.files.read("boot/ipxe/local.ipxe")
+        return filled if self.journal.node(name).offered else local
 
     def host(self, name: str, token: str, address: str) -> str:
         """Return who a host is, for its installer."""
-        node = self._require(name, token, address)
-        document = json.loads(self._fill(name, f"boot/hosts/{name}.json", Token(name, token), address))
+        tree = self.files.look()
+        node = self._require(tree, name, token, address)
+        document = json.loads(self._fill(tree, name, f"boot/hosts/{name}.json", Token(name, token), address))
         document |= {"reinstall": node.reinstall, "resumed": node.touched and not node.installed}
         self._note(name, "served", address, what="identity")
         return json.dumps(document, indent=1)
 
     def autoinstall(self, name: str, token: str, file: str, address: str) -> str:
         """Return one of the installer's answer files."""
-        self._require(name, token, address)
+        tree = self.files.look()
+        self._require(tree, name, token, address)
         if file not in {"user-data", "meta-data", "vendor-data"}:
             raise Refusal(404, "no such file")
-        text = self._fill(name, f"boot/autoinstall/{name}/{file}", Token(name, token), address)
+        text = self._fill(tree, name, f"boot/autoinstall/{name}/{file}", Token(name, token), address)
         self._note(name, "served", address, what=file)
         return text
 
     def report(self, name: str, token: str, body: bytes, address: str) -> None:
-        """Take a report."""
-        with self._lock:
-            node = self._require(name, token, address)
-            try:
-                report = json.loads(body)
-            except (ValueError, RecursionError):
-                raise Refusal(400, "the report is no JSON") from None
-            state = report.get("state") if isinstance(report, dict) else None
-            if not isinstance(state, str) or state not in _STATES:
-                raise Refusal(400, f"state is one of {', '.join(sorted(_STATES))}")
-            if not self._reports.take(name):
-                raise Refusal(429, "reported too often")
-            facts = report.get("facts")
-            more: dict[str, Any] = {"facts": _clean_facts(facts)} if isinstance(facts, dict) else {}
-            message = clean_line(str(report.get("message", "")), 500)
-            if state == "failed":
-                more["reason"] = message or "the installer failed and gave no reason"
-            step = clean_line(str(report.get("step", "")), 40)
-            self.journal.write(
-                name, "report", state=state, step=step, message=message, attempt=node.attempt, address=address, **more
-            )
+        """Take a report: what it is judged by, and its place among what else happens to the host, are of one moment."""
+        tree = self.files.look()
+        self._require(tree, name, token, address)
+        try:
+            report = json.loads(body)
+        except (ValueError, RecursionError):
+            raise Refusal(400, "the report is no JSON") from None
+        state = report.get("state") if isinstance(report, dict) else None
+        if not isinstance(state, str) or state not in _STATES:
+            raise Refusal(400, f"state is one of {', '.join(sorted(_STATES))}")
+        if not self._reports.take(name):
+            raise Refusal(429, "reported too often")
+        facts = report.get("facts")
+        more: dict[str, Any] = {"facts": _clean_facts(facts)} if isinstance(facts, dict) else {}
+        message = clean_line(str(report.get("message", "")), 500)
+        if state == "failed":
+            more["reason"] = message or "the installer failed and gave no reason"
+        step = clean_line(str(report.get("step", "")), 40)
+        more |= {"state": state, "step": step, "message": message, "address": address}
+
+        def judge(node: Node) -> Mapping[str, Any]:
+            if not self._is_good(tree, node, token, address):
+                raise Refusal(403, _WORTHLESS)
+            return {"attempt": node.attempt}
+
+        try:
+            self.journal.write(name, "report", judge=judge, **more)
+        except Refusal:
+            self._note(name, "refused", address, what="token")
+            raise
 
     def tell_served(self, path: Path, offset: int, size: int, address: str) -> None:
         """Write down that a host fetches its loader, or goes on with a download in the middle."""
         if offset or path.name in LOADERS:
-            name = self.files.by_address.get(address, "")
+            name = self.files.last.by_address.get(address, "")
             self._note(name, "served", address, what=path.name, offset=offset, bytes=size)
 
     def ztp(self, names: list[str], headers: Mapping[str, str], address: str) -> str:
         """Return a file of the switch that asks, known by address and serial number; or a script that all switches may have."""
-        device = self.files.switches_by_address.get(address)
+        tree = self.files.look()
+        device = tree.switches_by_address.get(address)
         if device is None:
             raise Refusal(403, "only switches of the plan, from their own addresses")
         if len(names) != 1 or not NAME.fullmatch(names[0]):
             raise Refusal(404, "no such file")
         own, common = f"switches/{device}/{names[0]}", f"boot/ztp/{names[0]}"
-        if (self.files.tree / own).is_file():
-            switch = self.files.index["switches"][device]
+        if tree.has(own):
+            switch = tree.index["switches"][device]
             refusal = _explain_serial(switch, headers.get(self._name_serial_header(switch.get("nos", "")), ""))
             if refusal:
                 self._note(device, "refused", address, what=names[0], reason=refusal)
                 raise Refusal(403, refusal)
-            text = self._fill(device, own, None, address)
-        elif (self.files.tree / common).is_file():
-            text = self._fill(device, common, None, address)
+            text = self._fill(tree, device, own, None, address)
+        elif tree.has(common):
+            text = self._fill(tree, device, common, None, address)
         else:
             raise Refusal(404, "no such file")
         self._note(device, "served", address, what=names[0])
@@ -160,19 +177,25 @@ class BootDesk:
         platform = self._platforms.get(nos)
         return platform.ztp.serial_header if platform and platform.ztp else ""
 
-    def _require(self, name: str, token: str, address: str) -> Node:
+    def _require(self, tree: BootTree, name: str, token: str, address: str) -> Node:
         """Return a host that the token is good for, from the address that it has."""
-        host, node = self.files.index["hosts"].get(name), self.journal.node(name)
-        good = bool(node.token) and hmac.compare_digest(node.token, _digest(token))
-        if host is None or not good or self._clock() - node.token_at > TOKEN_S or host["address"] != address:
-            self._note(name if host else "", "refused", address, what="token")
-            raise Refusal(403, "the token is not good, or not from here")
+        node = self.journal.node(name)
+        if not self._is_good(tree, node, token, address):
+            self._note(name if name in tree.index["hosts"] else "", "refused", address, what="token")
+            raise Refusal(403, _WORTHLESS)
         return node
 
-    def _fill(self, name: str, path: str, token: Token | None, address: str) -> str:
+    def _is_good(self, tree: BootTree, node: Node, token: str, address: str) -> bool:
+        host = tree.index["hosts"].get(node.name)
+        good = bool(node.token) and hmac.compare_digest(node.token, _digest(token))
+        return host is not None and good and self._clock() - node.token_at <= TOKEN_S and bool(host["address"] == address)
+
+    def _fill(self, tree: BootTree, name: str, path: str, token: Token | None, address: str) -> str:
         """Return a filled file; what it lacks stands in the device's history too, since the device tells nobody."""
         try:
-            return self.files.fill(path, token)
+            return self.files.fill(tree, path, token)
+        except ReplacedError:
+            raise
         except NotReadyError as error:
             self._note(name, "refused", address, what=path.rpartition("/")[2], reason=str(error))
             raise

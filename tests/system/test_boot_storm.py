@@ -18,7 +18,7 @@ import pytest
 
 from cluster_model.deploy.journal import Journal
 from cluster_model.pipeline import inspect
-from cluster_model.render.manifest import MANIFEST
+from cluster_model.render.manifest import MANIFEST, sum_files
 from cluster_model.render.tree import render_tree
 from tests.slowness import stretch, wait_for
 
@@ -50,7 +50,8 @@ def make_tree(folder, count):
         files[f"boot/ipxe/hosts/{name}.ipxe"] = f"#!ipxe\ntoken={{{{gpuyard-secret:boot-token-{name}}}}}\n".encode()
         files[f"boot/hosts/{name}.json"] = json.dumps({"name": name}).encode()
         manifest["references"][f"boot/ipxe/hosts/{name}.ipxe"] = [f"secret:boot-token-{name}"]
-    files |= {"boot/boot.json": json.dumps(index).encode(), MANIFEST: json.dumps(manifest).encode()}
+    files["boot/boot.json"] = json.dumps(index).encode()
+    files[MANIFEST] = json.dumps(manifest | {"files": sum_files(files)}).encode()
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)

@@ -37,8 +37,8 @@ class Yard:
 
     def __init__(self, folder, state=None, gate=None):
         self.folder = folder
-        tree = folder / "tree"
-        index = {
+        tree, self.cluster = folder / "tree", "c"
+        self.index = {
             "format": "gpuyard-boot-1",
             "server": {"name": "c", "address": PLANNED},
             "hosts": {"one": HOST, "two": ELSEWHERE},
@@ -49,8 +49,7 @@ class Yard:
                 "core": {"address": "127.0.0.7", "serial": "CORE7", "nos": "eos"},
             },
         }
-        self.write("tree/boot/boot.json", json.dumps(index))
-        written = {"switches/leaf/startup.yaml": ["secret:ops-password"]}
+        self.references = written = {"switches/leaf/startup.yaml": ["secret:ops-password"]}
         for name in ("boot", "local", "unknown"):
             self.write(f"tree/boot/ipxe/{name}.ipxe", f"#!ipxe {name}\n")
         for name in ("one", "two"):
@@ -67,7 +66,7 @@ class Yard:
         self.write("tree/switches/leaf/startup.yaml", 'password: "{{gpuyard-secret:ops-password}}"\n')
         self.write("tree/switches/spine/config_db.json", "{}\n")
         self.write("tree/switches/core/startup.cfg", "hostname core\n")
-        self.write("tree/manifest.json", build_manifest("c", "1", "d", {}, written).decode())
+        self.render()
         self.write("images/os/image.json", json.dumps({"sha256": "ab" * 32}))
         self.write("images/os/rootfs.tar.zst", "0123456789")
         self.write("deploy/vmlinuz", "kernel")
@@ -90,6 +89,13 @@ class Yard:
         place = self.folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
+
+    def render(self):
+        """Write the index and the manifest of what lies in the tree by now."""
+        tree = self.folder / "tree"
+        self.write("tree/boot/boot.json", json.dumps(self.index))
+        files = {str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+        self.write("tree/manifest.json", build_manifest(self.cluster, "1", "d", files, self.references).decode())
 
     def ask(self, path, method="GET", body=None, headers=None, source="127.0.0.1"):
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S, source_address=(source, 0))

@@ -85,11 +85,11 @@ def test_a_host_that_is_given_up_while_it_asks_gets_its_disk_and_no_token(yard, 
     yard.begin()
     fill = yard.desk.files.fill
 
-    def give_up(path, token=None):
+    def give_up(tree, path, token=None):
         Journal(yard.journal.path.parent).write("one", "failed", state="failed", reason="another program gave it up")
-        return fill(path, token)
+        return fill(tree, path, token)
 
-    monkeypatch.setattr(BootFiles, "fill", lambda self, path, token=None: give_up(path, token))
+    monkeypatch.setattr(BootFiles, "fill", lambda self, *words: give_up(*words))
     assert yard.ask(SCRIPT)[:2] == (200, "#!ipxe local\n")
     assert (yard.journal.node("one").state, yard.journal.node("one").token) == ("failed", "")
 
