@@ -135,25 +135,54 @@ def inventory(cluster: Path, write: bool, replace: bool, form: Format, **asking:
 @click.option("--pause", type=click.FloatRange(0), default=2, show_default=True, help="Seconds between these.")
 @click.option("--all", "everything", is_flag=True, help="Every machine, where --limit names none.")
 @click.option("--apply", is_flag=True, help="Do it; without it, only say what would be done.")
+@click.option(
+    "--despite-serial",
+    "despite",
+    multiple=True,
+    metavar="NODE",
+    help="With off: this one, whatever machine it is; repeatable.",
+)
 def power(
-    cluster: Path, action: Any, per_rack: int, pause: float, everything: bool, apply: bool, form: Format, **asking: Any
+    cluster: Path,
+    action: Any,
+    per_rack: int,
+    pause: float,
+    everything: bool,
+    apply: bool,
+    despite: tuple[str, ...],
+    form: Format,
+    **asking: Any,
 ) -> None:
     """Say whether machines are on, or switch them, a few of each rack at once.
 
     `soft` asks the operating system to shut down, `off` takes power away, `cycle` takes it away and gives it back, `reset`
-    restarts at once.
+    restarts at once. A machine with another serial number than the list of servers gives is left alone; in an emergency
+    --despite-serial takes its power away all the same.
     """
     from cluster_model.deploy.power import switch_machines
 
+    if despite and action != "off":
+        raise click.UsageError(f"--despite-serial goes with off alone, not with {action}")
+    if despite and not everything:
+        asking["limits"] = asking["limits"] or despite
     opened, doors = _open(cluster, form, **asking)
+    unknown = sorted(set(despite) - {door.target.name for door in doors})
+    if unknown:
+        raise click.BadParameter(f"not among the machines that are meant: {', '.join(unknown)}", param_hint="--despite-serial")
     if action == "status" or not apply:
         visits = _visit(doors, asking["parallel"], form, facts=False)
-        _tell_power(opened, visits, action, form)
+        _tell_power(opened, visits, action, form, despite)
         return
     _require_words(asking["limits"], everything)
     with show_progress(len(doors), "switched", form) as tell:
         outcomes = switch_machines(
-            doors, action, parallel=asking["parallel"], per_rack=per_rack, pause_s=pause, progress=lambda _: tell()
+            doors,
+            action,
+            parallel=asking["parallel"],
+            per_rack=per_rack,
+            pause_s=pause,
+            despite=despite,
+            progress=lambda _: tell(),
         )
     _finish(opened, outcomes, action, form)
 
@@ -224,7 +253,7 @@ def _visit(doors: Sequence[Door], parallel: int, form: Format, *, facts: bool) -
         return visit_bmcs(doors, parallel, lambda _: tell(), facts=facts)
 
 
-def _tell_power(opened: Opened, visits: dict[str, Visit], action: str, form: Format) -> None:
+def _tell_power(opened: Opened, visits: dict[str, Visit], action: str, form: Format, despite: Sequence[str] = ()) -> None:
     from cluster_model.verify.hosts.machines import compare_machines
 
     if form == "json":
@@ -239,6 +268,8 @@ def _tell_power(opened: Opened, visits: dict[str, Visit], action: str, form: For
         if action != "status":
             idle = states.count("off") if action in {"off", "soft"} else states.count("on") if action == "on" else 0
             click.echo(f"power {action} would change {len(states) - idle:,} of them; --apply does it")
+        if despite:
+            click.echo(f"whatever machine is there: {', '.join(sorted(set(despite)))}")
     if any(visit.error for visit in visits.values()):
         if form != "json":
             unread_findings = [f for f in compare_machines(opened.plan, visits) if f.id == "BMC001"]
@@ -291,8 +322,12 @@ def _finish(opened: Opened, outcomes: Sequence[Outcome], what: str, form: Format
         click.echo(json.dumps({"cluster": opened.plan.name, "what": what, "machines": rows}, indent=2))
     else:
         print_table(
-            ("server", "bmc", "was", "is", ""), [(o.name, o.address, o.before, o.after, str(o.error or "")) for o in outcomes]
+            ("server", "bmc", "was", "is", ""),
+            [(o.name, o.address, o.before, o.after, str(o.error or (o.despite and f"despite: {o.despite}"))) for o in outcomes],
         )
+        foreign = [o.name for o in failed if o.error and o.error.cause == "machine"]
+        if foreign and what == "off":
+            click.echo(f"in an emergency: --despite-serial {foreign[0]} takes its power away, whatever machine it is", err=True)
         click.echo(f"{what}: {len(outcomes) - len(failed):,} done, {len(failed):,} failed.")
     if failed:
         raise click.exceptions.Exit(FAILED)

@@ -76,6 +76,14 @@ class Machine:
     def model(self) -> str:
         return HOSTILE[1] if self.fault == "hostile" else "D1"
 
+    @property
+    def chassis_serial(self) -> str:
+        return f"C{self.serial[1:]}"
+
+    @property
+    def board_serial(self) -> str:
+        return f"B{self.serial[1:]}"
+
     def mac(self, port: int) -> str:
         """Return the MAC of a port; port 0 is the BMC's own."""
         return ":".join(f"{byte:02x}" for byte in (0x02, port, *self.number.to_bytes(4, "big")))
@@ -223,7 +231,7 @@ def _system(machine: Machine) -> dict:
         "Status": {"Health": "OK", "State": "Enabled"},
         "MemorySummary": {"TotalSystemMemoryGiB": 2048}, "ProcessorSummary": {"Count": 2},
         "EthernetInterfaces": {"@odata.id": "/redfish/v1/Systems/1/EthernetInterfaces"},
-        "Links": {"ManagedBy": [{"@odata.id": "/redfish/v1/Managers/1"}]},
+        "Links": {"ManagedBy": [{"@odata.id": "/redfish/v1/Managers/1"}], "Chassis": [{"@odata.id": "/redfish/v1/Chassis/1"}]},
         "Boot": {"BootSourceOverrideTarget": machine.boot, "BootSourceOverrideEnabled": "Disabled",
                  "BootSourceOverrideTarget@Redfish.AllowableValues": ["None", "Pxe", "Hdd", "UefiHttp"]},
         "Actions": {"#ComputerSystem.Reset": {"target": target, "ResetType@Redfish.AllowableValues": kinds}},
@@ -249,6 +257,12 @@ def _resources(machine: Machine) -> dict[str, dict]:
     manager = {"Id": "1", "Name": "Manager", "FirmwareVersion": "2.0"}
     place = "/redfish/v1/Managers/1"
     found[place] = {"@odata.id": place, **manager, "EthernetInterfaces": {"@odata.id": f"{place}/EthernetInterfaces"}}
+    place = "/redfish/v1/Chassis/1"
+    boards = [("PowerSupply", "P1"), ("SystemBoard", machine.board_serial)]
+    parts = [{"MemberId": str(n), "PhysicalContext": kind, "SerialNumber": serial} for n, (kind, serial) in enumerate(boards)]
+    found[f"{place}/Assembly"] = {"@odata.id": f"{place}/Assembly", "Id": "Assembly", "Name": "Assembly", "Assemblies": parts}
+    chassis = {"Id": "1", "Name": "Chassis", "ChassisType": "RackMount", "SerialNumber": machine.chassis_serial}
+    found[place] = {"@odata.id": place, **chassis, "Assembly": {"@odata.id": f"{place}/Assembly"}}
     found["/redfish/v1/Systems"] = _collect("/redfish/v1/Systems", [0, 1] if machine.fault == "many" else [1])
     found["/redfish/v1/Managers"] = _collect("/redfish/v1/Managers", [1])
     found["/redfish/v1/SessionService"] = {
@@ -427,18 +441,21 @@ def _command(machine: Machine, group: int, command: int, data: bytes) -> bytes:
 
 
 def _fru(machine: Machine) -> bytes:
-    """Return a FRU with a product area alone (Platform Management FRU, 8 and 12)."""
-    texts = ("Double", machine.model, "", "", machine.serial)
-    body = (
-        bytes([1, 0, 25])
-        + b"".join(bytes([0xC0 | len(text)]) + text for text in (text.encode("latin-1", "ignore") for text in texts))
-        + b"\xc1"
-    )
+    """Return a FRU with areas for chassis, board and product (Platform Management FRU, 8 and 10 to 12)."""
+    chassis = _area(bytes([1, 0, 0x17]), ("", machine.chassis_serial))  # a rack mount chassis
+    board = _area(bytes([1, 0, 25, 0, 0, 0]), ("Double", "D1-board", machine.board_serial, "", ""))
+    product = _area(bytes([1, 0, 25]), ("Double", machine.model, "", "", machine.serial, "", ""))
+    places = [1, 1 + len(chassis) // 8, 1 + (len(chassis) + len(board)) // 8]  # in units of eight bytes
+    head = bytes([1, 0, *places, 0, 0])
+    return head + bytes([-sum(head) & 0xFF]) + chassis + board + product
+
+
+def _area(head: bytes, texts: tuple[str, ...]) -> bytes:
+    body = head + b"".join(bytes([0xC0 | len(text)]) + text for text in (text.encode("latin-1", "ignore") for text in texts))
+    body += b"\xc1"
     body = body.ljust(-(-(len(body) + 1) // 8) * 8 - 1, b"\0")
     body = body[:1] + bytes([(len(body) + 1) // 8]) + body[2:]
-    area = body + bytes([-sum(body) & 0xFF])
-    head = bytes([1, 0, 0, 0, 1, 0, 0])
-    return head + bytes([-sum(head) & 0xFF]) + area
+    return body + bytes([-sum(body) & 0xFF])
 
 
 def _guid(machine: Machine) -> bytes:

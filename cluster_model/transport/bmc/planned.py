@@ -28,21 +28,30 @@ class Door:
         return open_bmc(self.target, self.login, self.languages)
 
 
+def tell_other(bmc: Bmc, target: BmcTarget) -> str:
+    """Return what tells that another machine than the planned one is behind a BMC; empty where nothing does.
+
+    Who tells no serial number, or is given none by the list, is taken at its address. BmcError where it cannot be asked.
+    """
+    told = {serial for serial in bmc.read_serials() if serial.lower() not in NO_SERIAL} if target.serial else set()
+    if not told or target.serial in told:
+        return ""
+    words = f"its machine has the serial number {', '.join(sorted(told))}, and the list of servers gives {target.name}"
+    return f"{words} {target.serial}"
+
+
 def open_own(door: Door) -> Bmc:
     """Return a BMC that may be given orders: nothing tells that another machine than the planned one is behind it.
 
-    Two lines of the list of servers that were exchanged would else restart a machine that is at work. Who tells no serial number,
-    or is given none by the list, is taken at its address.
+    Two lines of the list of servers that were exchanged would else restart a machine that is at work.
 
     Raises:
         BmcError: as Door.open has it; `machine` where another machine is behind it.
     """
-    bmc, target = door.open(), door.target
+    bmc = door.open()
     try:
-        told = {serial for serial in bmc.read_serials() if serial.lower() not in NO_SERIAL} if target.serial else set()
-        if told and target.serial not in told:
-            words = f"its machine has the serial number {', '.join(sorted(told))}, and the list of servers gives {target.name}"
-            raise BmcError("machine", f"{words} {target.serial}; gpuyard bmc inventory tells which machine is where")
+        if other := tell_other(bmc, door.target):
+            raise BmcError("machine", f"{other}; gpuyard bmc inventory tells which machine is where")
     except BmcError:
         bmc.close()
         raise

@@ -45,6 +45,8 @@ _RESETS: dict[Action, tuple[str, ...]] = {
 """What to ask for, the first that the BMC allows (DSP0268, Resource.ResetType)."""
 _FULL = re.compile(r"SessionLimitExceeded|session limit|maximum (number of )?(user )?sessions", re.I)
 _TARGETS: dict[BootDevice, str] = {"pxe": "Pxe", "http": "UefiHttp", "disk": "Hdd", "none": "None"}
+_CHASSIS = 8
+"""How many chassis of a system are asked for their serial numbers: it is in one, and boards may call themselves one too."""
 Result = TypeVar("Result")
 
 
@@ -89,8 +91,23 @@ class RedfishBmc:
             raise
 
     def read_serials(self) -> frozenset[str]:
-        """Return the serial number of the system that was found."""
-        return frozenset({clean_line(_text(self._system.json.get("SerialNumber")))})
+        """Return the serial numbers of the system, its chassis and their system boards, as IPMI's first FRU has them.
+
+        Where the system's own is the planned one, the others are not asked for: each costs a request.
+        """
+        return self._tell(lambda: frozenset(clean_line(serial) for serial in self._list_serials() if serial))
+
+    def _list_serials(self) -> Iterator[str]:
+        own = _text(self._system.json.get("SerialNumber"))
+        yield own
+        if own == self._target.serial:
+            return
+        links = (self._system.json.get("Links") or {}).get("Chassis") or []
+        for chassis in map(self._part, links[:_CHASSIS]):
+            yield _text(chassis.get("SerialNumber"))
+            for part in self._part(chassis.get("Assembly")).get("Assemblies") or []:
+                if isinstance(part, dict) and part.get("PhysicalContext") == "SystemBoard":
+                    yield _text(part.get("SerialNumber"))
 
     def boot_once(self, device: BootDevice, *, uefi: bool, persistent: bool = False) -> None:
         """Boot from `device` at the next start, by UEFI or BIOS."""

@@ -29,13 +29,18 @@ class DoubleBmc:
     language = "redfish"
 
     def __init__(self, power):
-        self.power = power
+        self.power, self.serials = power, frozenset()
 
     def read_power(self):
         return self.power
 
     def read_serials(self):
-        return frozenset()
+        if isinstance(self.serials, BmcError):
+            raise self.serials
+        return self.serials
+
+    def switch(self, action):
+        self.power = "off" if action in {"off", "soft"} else "on"
 
     def close(self):
         pass
@@ -50,7 +55,7 @@ def machines(monkeypatch):
         power = found.get(door.target.name, "off")
         if isinstance(power, BmcError):
             raise power
-        return DoubleBmc(power)
+        return power if isinstance(power, DoubleBmc) else DoubleBmc(power)
 
     monkeypatch.setattr("cluster_model.transport.bmc.planned.Door.open", open_double)
     monkeypatch.setattr("cluster_model.transport.host.socket.create_connection", _refuse)
@@ -231,6 +236,45 @@ def test_redfish_without_its_library(words, monkeypatch):
     done = CliRunner().invoke(cli, words, env={"GPUYARD_SECRET_BMC_PASSWORD": "x"})
     assert done.exit_code == 2
     assert "Redfish needs sushy: pip install 'gpuyard[fleet]'" in done.stderr
+
+
+def power(*words):
+    return CliRunner().invoke(cli, ["bmc", "power", "inventory/lab", *words], env={"GPUYARD_SECRET_BMC_PASSWORD": "x"})
+
+
+@pytest.mark.parametrize(
+    ("serials", "told"),
+    [
+        (
+            frozenset({"OTHER"}),
+            "despite: its machine has the serial number OTHER, and the list of servers gives gpu-001 LAB00001",
+        ),
+        (BmcError("silent", "no answer in 20 s"), "despite: its serial number was not read: no answer in 20 s"),
+        (frozenset({"LAB00001"}), ""),
+    ],
+)
+def test_in_an_emergency_a_machine_is_switched_off_whatever_its_serial_number(machines, serials, told):
+    machines["gpu-001"] = machine = DoubleBmc("on")
+    machine.serials = serials
+    done = power("off", "--despite-serial", "gpu-001")
+    assert done.exit_code == 0 and "whatever machine is there: gpu-001" in done.stdout and machine.power == "on"
+    done = power("off", "--despite-serial", "gpu-001", "--apply")
+    assert (done.exit_code, machine.power) == (0, "off")
+    assert re.split(" {2,}", done.stdout.splitlines()[1]) == ["gpu-001", "10.76.0.4", "on", "off", *([told] if told else [])]
+
+
+def test_the_word_for_an_emergency_is_named_and_narrow(machines):
+    machines["gpu-001"] = machine = DoubleBmc("on")
+    machine.serials = frozenset({"OTHER"})
+    done = power("off", "--limit", "gpu-001", "--apply")
+    assert (done.exit_code, machine.power) == (3, "on")
+    assert "in an emergency: --despite-serial gpu-001 takes its power away, whatever machine it is" in done.stderr
+    for action in ("on", "soft", "cycle", "reset", "status"):
+        done = power(action, "--despite-serial", "gpu-001", "--apply")
+        assert done.exit_code == 2 and f"--despite-serial goes with off alone, not with {action}" in done.stderr
+    done = power("off", "--limit", "gpu-002", "--despite-serial", "gpu-001", "--apply")
+    assert done.exit_code == 2 and "not among the machines that are meant: gpu-001" in done.stderr
+    assert machine.power == "on"
 
 
 def test_a_state_is_told_once_where_there_is_no_terminal(capsys):

@@ -202,6 +202,35 @@ def test_another_machine_than_the_planned_one_is_given_no_order(number, ports):
     assert visit_bmcs([door(ports, number)], 1)[f"n{number}"].machine.serial == "S-other"
 
 
+@pytest.mark.parametrize("number", [1, 41])
+def test_a_machine_is_known_by_the_serial_number_of_its_chassis_and_board_too(number, ports):
+    """By Redfish and by IPMI alike: the label that was typed into the list may be any of them."""
+    one = door(ports, number)
+    for letter in "CB":
+        own = replace(one, target=replace(one.target, serial=letter + serial(number)[1:]))
+        assert switch_machines([own], "on", parallel=1)[0].error is None, letter
+    other = replace(one, target=replace(one.target, serial="P1"))
+    (outcome,) = switch_machines([other], "on", parallel=1)
+    told = ", ".join(letter + serial(number)[1:] for letter in "BCS")
+    assert str(outcome.error).startswith(f"its machine has the serial number {told}, and the list of servers gives n{number} P1;")
+
+
+@pytest.mark.parametrize("number", [78, 79])
+def test_in_an_emergency_another_machine_is_switched_off_by_name(number, ports):
+    doors, name = [door(ports, number)], f"n{number}"
+    bmc = doors[0].open()
+    bmc.switch("on")
+    bmc.close()
+    for action in ("on", "soft", "cycle", "reset"):
+        (outcome,) = switch_machines(doors, action, parallel=1, despite=[name])
+        assert outcome.error is not None and outcome.error.cause == "machine", action
+    (outcome,) = switch_machines(doors, "off", parallel=1, despite=["n1"])
+    assert outcome.error is not None and outcome.error.cause == "machine"
+    (outcome,) = switch_machines(doors, "off", parallel=1, despite=[name])
+    assert (outcome.error, outcome.before, outcome.after) == (None, "on", "off")
+    assert "S-other, and the list of servers gives" in outcome.despite
+
+
 @pytest.mark.parametrize("number", [80, 82])
 def test_a_machine_that_is_off_is_switched_on_where_its_bmc_hides_power_and_refuses_to_restart_it(number, ports):
     bmc = door(ports, number).open()
