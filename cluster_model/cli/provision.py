@@ -29,9 +29,10 @@ FAILED = 3
 @click.command()
 @cluster_argument
 @click.option("--limit", "limits", multiple=True, metavar="WORD", help="Name, pattern, group, rack or unit-N; repeatable.")
-@click.option("--all", "everything", is_flag=True, help="Every node, where neither --limit nor --reinstall names any.")
+@click.option("--all", "everything", is_flag=True, help="Every node, where no other word names any.")
 @click.option("--apply", is_flag=True, help="Do it; without it, only say what would be done.")
 @click.option("--reinstall", multiple=True, metavar="NODE", help="Install this node again, though it may hold data; repeatable.")
+@click.option("--begin-again", multiple=True, metavar="NODE", help="Reset and begin it anew, its disks protected; repeatable.")
 @click.option("--reset-running", is_flag=True, help="Reset nodes that are on and not in the journal, unless they answer SSH.")
 @click.option("--new-journal", is_flag=True, help="Begin the journal of this cluster; its first --apply needs it.")
 @click.option("--take-over", is_flag=True, help="Go on with the journal of another boot server, which is off for good.")
@@ -61,9 +62,10 @@ FAILED = 3
 def command(cluster: Path, limits: tuple[str, ...], history: str | None, form: Format, **options: Any) -> None:
     """Install nodes through their BMCs and the boot server, and wait until they answer a login.
 
-    A second run does only what is missing. A node that is on is reset only where the journal says that it was begun, else with
-    --reset-running; one that answers SSH, or was installed, only with --reinstall, which names it. The journal in the state
-    folder holds what happened; gpuyard boot-server writes it too, so both have the same folder.
+    A second run does only what is missing. A node that is on is reset only where the journal says that it was begun in the last
+    24 hours, else with --reset-running. One that was begun before that, or that was begun and answers SSH, wants --begin-again,
+    which names it and leaves its disks their protection; one that was installed, or answers SSH otherwise, --reinstall, which
+    does not. The journal in the state folder holds what happened; gpuyard boot-server writes it too: both have the same folder.
     Exit codes: 0 all reachable, 1 nodes were refused, 3 a node failed (the others went on).
     """
     from cluster_model.deploy.journal import HeldError, Journal
@@ -84,11 +86,17 @@ def command(cluster: Path, limits: tuple[str, ...], history: str | None, form: F
     if options["status"]:
         _print_nodes(journal.nodes(_choose(opened, limits, index)), {}, form)
         return
+    named = (*options["reinstall"], *options["begin_again"])
     if not options["everything"]:
-        limits = limits or options["reinstall"]
-    unknown = set(options["reinstall"]) - set(_choose(opened, limits, index))
+        limits = limits or named
+    unknown = set(named) - set(_choose(opened, limits, index))
     if unknown:
-        raise click.BadParameter(f"not among what is to be installed: {', '.join(sorted(unknown))}", param_hint="--reinstall")
+        hint = "--reinstall or --begin-again"
+        raise click.BadParameter(f"not among what is to be installed: {', '.join(sorted(unknown))}", param_hint=hint)
+    if both := sorted(set(options["reinstall"]) & set(options["begin_again"])):
+        raise click.UsageError(
+            f"--begin-again leaves the disks of {', '.join(both)} their protection, --reinstall does not: say one"
+        )
     if options["apply"]:
         if not limits and not options["everything"]:
             raise click.UsageError("name the nodes with --limit, or say --all")
@@ -161,7 +169,7 @@ def _take_over(journal: Journal, opened: Opened) -> None:
 def _make_consent(options: Mapping[str, Any]) -> Consent:
     from cluster_model.deploy.survey import Consent
 
-    return Consent(frozenset(options["reinstall"]), options["reset_running"])
+    return Consent(frozenset(options["reinstall"]), frozenset(options["begin_again"]), options["reset_running"])
 
 
 def _install(
@@ -193,7 +201,9 @@ def _choose(opened: Opened, limits: Sequence[str], index: Mapping[str, Any]) -> 
 
     servers, unknown = choose_servers(opened.plan, limits)
     if unknown:
-        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint="--limit or --reinstall")
+        raise click.BadParameter(
+            f"no server is meant by {', '.join(unknown)}", param_hint="--limit, --reinstall or --begin-again"
+        )
     return [server.name for server in servers if server.name in index["hosts"] and server.name != index["server"]["name"]]
 
 

@@ -57,7 +57,7 @@ class Node:
         offered: whether the boot server hands it the installation.
         reinstall: whether that was asked for a node that had been installed.
         installed: whether it ever was installed, and so may hold data.
-        touched: whether an installer wrote on its disks and did not come to an end.
+        touched: whether an installer wrote on its disks and did not come to an end, lately enough that nobody else did since.
         token: SHA-256 of the token that is good now; empty without one.
         token_at: when that was made, seconds since the epoch.
         facts: what the installer told of the machine.
@@ -88,6 +88,7 @@ class Node:
             self.facts = {name: fact for name, fact in self.facts.items() if name != "host_key"}  # it will have another
             self.begun = str(event.get("at", ""))
             self.offered, self.reinstall = True, bool(event.get("reinstall"))
+            self.touched = self.touched and event.get("resume") is not False
             self.step = self.reason = self.token = ""
         elif kind == "withdrawn":
             self.offered, self.token = False, ""

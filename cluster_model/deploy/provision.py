@@ -203,7 +203,7 @@ class Installation:
         reason = NO_MAC
         for attempt in range(self.attempts if host.mac else 0):
             # A node that is being installed already, since this program was interrupted, is waited for.
-            if attempt or not is_under_way(node):
+            if attempt or host.name in self.consent.begin_again or not is_under_way(node):
                 try:
                     reason = self._start(host)
                 except BmcError as error:
@@ -235,10 +235,12 @@ class Installation:
         bmc = self._reach(host)
         try:
             power = bmc.read_power()
-            if not again and (refusal := self.consent.refuse(host, self.journal.node(host.name), power)):
+            node = self.journal.node(host.name)
+            if not again and (refusal := self.consent.refuse(host, node, power)):
                 raise RefusedError(refusal)
+            resume = again or self.consent.may_resume(host.name, node)
             # From here on the boot server offers the installation, so nothing may come before that is not consented to.
-            self.journal.write(host.name, "begun", state="planned", reinstall=host.name in self.consent.reinstall)
+            self.journal.write(host.name, "begun", state="planned", reinstall=host.name in self.consent.reinstall, resume=resume)
             self._begun.add(host.name)
             self._tell(host, "power", "discovered", language=bmc.language, power=power)
 

@@ -17,6 +17,7 @@ _KEYS = {
     "Host key verification failed": "its host key is not in known_hosts",
 }
 """What ssh says of a host key that it refuses (OpenSSH, sshconnect.c), and what that means."""
+_KEYS_BYTES = 64 << 10
 _NOISE = re.compile(r"^(Warning: Permanently added|\*\*|Connection closed by)")
 
 
@@ -81,3 +82,17 @@ def answers_ssh(address: str, port: int = 22, timeout_s: float = 3.0) -> bool:
     except OSError:
         return False
     return True
+
+
+def read_host_key(address: str, port: int = 22, timeout_s: float = 3.0) -> str:
+    """Return the Ed25519 host key that is shown where SSH listens, as known_hosts has it, `ssh-ed25519 AAAA…`; empty without one.
+
+    Nothing is logged in to, and nothing proves that whoever shows a key has it.
+    """
+    command = ["ssh-keyscan", "-T", f"{max(1, round(timeout_s))}", "-t", "ed25519", "-p", str(port), "--", address]
+    try:
+        done = run_program(command, timeout_s * 3, most=_KEYS_BYTES)
+    except (subprocess.TimeoutExpired, OSError):
+        return ""
+    lines = [line.split()[1:3] for line in done.output.splitlines() if not line.startswith("#")]
+    return next((" ".join(words) for words in lines if len(words) == 2), "")

@@ -203,7 +203,7 @@ def disk(name, model="ACME BOOT 1", serial="", size=960, wwn=None, **more):
 
 
 def script_of(name, host):
-    (command, *_) = yaml.safe_load(tree_of(name)[f"boot/autoinstall/{host}/user-data"])["autoinstall"]["early-commands"]
+    (_, command, _) = yaml.safe_load(tree_of(name)[f"boot/autoinstall/{host}/user-data"])["autoinstall"]["early-commands"]
     assert command[:2] == ["python3", "-c"]
     return command[2]
 
@@ -285,3 +285,17 @@ def test_what_a_reload_adds_is_saved(name):
     if script:
         commands = [line for line in script.splitlines() if line and not line.startswith("#")]
         assert commands[-2:] == ["config reload -y -f", "config save -y"]
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_the_installer_reports_its_own_host_key_before_it_looks_at_a_disk(tmp_path, has_key):
+    """It answers SSH while it runs, and stays when it fails: provision tells it from a system at work by this key."""
+    seed = yaml.safe_load(tree_of("lab")["boot/autoinstall/storage-001/user-data"])["autoinstall"]
+    report = re.sub(r"\{\{gpuyard-[^}]*\}\}", "0" * 64, seed["early-commands"][0])
+    report, key = report.replace("/etc/ssh/", f"{tmp_path}/"), ""
+    if has_key:
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "ssh_host_ed25519_key")], check=True)
+        key = " ".join((tmp_path / "ssh_host_ed25519_key.pub").read_text().split()[:2])
+    reports = Reports()
+    assert reports.run(["sh", "-c", report]) == 0, reports.said
+    assert reports.found == [{"state": "installing", "step": "start", "message": "", "facts": {"installer_key": key}}]

@@ -18,6 +18,7 @@ from cluster_model.render.boot.shared import boot_environment, list_time_servers
 
 Json = dict[str, Any]
 JSON_TYPE = "application/json"
+INSTALLER_KEY = "/etc/ssh/ssh_host_ed25519_key.pub"
 HOST_KEY = "/target/etc/ssh/ssh_host_ed25519_key"
 
 
@@ -46,6 +47,8 @@ def render_autoinstall(plan: Plan, writer: HostWriter, host: BootHost) -> Iterat
         arguments=" ".join(installation.kernel_arguments),
         find_disks=find_disks,
         report=report,
+        report_installer_key=f"key=$(cut -d ' ' -f 1-2 {INSTALLER_KEY}); "
+        + report("installing", "start", '{"installer_key":"\'"$key"\'"}'),
         # Whoever logs in afterwards wants this key and no other. JSON takes its letters, digits and one space as they are.
         report_host_key=f"key=$(cut -d ' ' -f 1-2 {HOST_KEY}.pub) && " + report("installed", "done", '{"host_key":"\'"$key"\'"}'),
     )

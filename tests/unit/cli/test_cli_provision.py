@@ -105,7 +105,30 @@ def test_reinstall_alone_concerns_its_node_alone(ask, machines):
     assert len(json.loads(done.stdout)["nodes"]) == 13
 
 
-@pytest.mark.parametrize("words", [["--reinstall", "gpu-999"], ["--limit", "A01", "--reinstall", "storage-001"]])
+def test_begin_again_alone_concerns_its_node_alone_and_is_told_what_it_protects(ask, machines, tmp_path):
+    machines["gpu-002"] = "on"
+    Journal(tmp_path / "state").own("lab")
+    Journal(tmp_path / "state").write("gpu-002", "begun", at="2026-01-01T00:00:00.000Z", state="planned")
+    Journal(tmp_path / "state").write("gpu-002", "report", at="2026-01-01T00:10:00.000Z", state="failed", step="image")
+    refused = json.loads(ask("provision", "--limit", "gpu-002", "--format", "json").stdout)["nodes"][0]
+    assert refused["act"] == "refuse"
+    assert re.search(r"its installation began [\d,]+ days ago.*; --begin-again gpu-002 resets it", refused["reason"])
+    done = ask("provision", "--begin-again", "gpu-002")
+    assert done.exit_code == 0
+    kept = "what its last installation left on its disks counts as data"
+    assert re.split(" {2,}", done.stdout.splitlines()[1]) == ["gpu-002", "on", "reset, install", kept]
+    done = ask("provision", "--begin-again", "gpu-002", "--reinstall", "gpu-002")
+    assert done.exit_code == 2 and "leaves the disks of gpu-002 their protection, --reinstall does not: say one" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--reinstall", "gpu-999"],
+        ["--limit", "A01", "--begin-again", "storage-001"],
+        ["--limit", "A01", "--reinstall", "storage-001"],
+    ],
+)
 def test_a_wrong_node_is_named_before_a_password_is_looked_for(ask, words):
     done = ask("provision", *words, secret="")
     assert done.exit_code == 2

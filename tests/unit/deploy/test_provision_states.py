@@ -111,6 +111,8 @@ def switched(journal, power, **consent):
 
 ON = "it is on, and the journal does not know it; --reset-running resets it"
 USED = "it is in use: 192.0.2.9 answers SSH; --reinstall a overwrites it"
+AGAIN = "--begin-again a resets it, and its disks keep their protection"
+MAYBE = f"it may be in use: 192.0.2.9 answers SSH, as an installer may too; {AGAIN}; --reinstall a overwrites it"
 UNTOLD = "its BMC does not tell whether it is on, and the journal does not know it; --reset-running resets it"
 
 
@@ -150,7 +152,7 @@ def test_a_machine_that_may_be_reset_is(journal, power, consent, order):
 def test_a_machine_that_was_begun_here_is_reset_unless_it_answers_ssh_by_now(journal):
     journal.write("a", "begun", state="planned")
     journal.write("a", "failed", state="failed", reason="no disk")
-    assert switched(journal, "on", answers=lambda address: True)[1].refused == {"a": USED}
+    assert switched(journal, "on", answers=lambda address: True)[1].refused == {"a": MAYBE}
     machine, _, node = switched(journal, "on")
     assert (machine.told, node.state) == (["pxe", "reset"], "reachable")
 
@@ -379,7 +381,7 @@ def test_a_bmc_that_is_still_starting_is_waited_for(journal):
 def test_a_machine_that_is_not_the_planned_one_is_given_no_order(journal, told):
     machine = DoubleMachine(journal, "a")
     machine.serials = frozenset(told)
-    reset = Consent(frozenset({"a"}), True, SILENT.answers)
+    reset = Consent(frozenset({"a"}), reset_running=True, answers=SILENT.answers)
     (found,) = Survey(make(journal, machine).hosts, journal, reset).run()
     assert (found.act, found.cause) == ("unread", "machine")
     node = make(journal, machine, consent=reset).run()["a"]

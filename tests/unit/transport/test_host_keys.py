@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from cluster_model.transport.host import answers_ssh, open_host
+from cluster_model.transport.host import answers_ssh, open_host, read_host_key
 from cluster_model.transport.host_keys import read_trust
 from cluster_model.transport.session import SHELL, Login, Target, UnreachableError
 from cluster_model.transport.switch.session import open_switch
@@ -170,3 +170,11 @@ def test_a_sweep_judges_host_keys_likewise(server):
     assert sweep_host(server) == "hello"
     server.know("other")
     assert sweep_host(server, "new") == "its host key is another one than in known_hosts"
+
+
+def test_the_key_that_is_shown_is_read_without_a_login(server):
+    shown = " ".join((server.folder / "host.pub").read_text().split()[:2])
+    assert read_host_key(ADDRESS, server.port, stretch(30)) == shown
+    with socket.create_server((ADDRESS, 0)) as line:
+        port = line.getsockname()[1]
+    assert read_host_key(ADDRESS, port, stretch(5)) == ""
