@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cluster_model.plan.compare.tenants import ValueChange
 
 SHOWN = 12
-"""Changes of one kind that are listed before the rest is counted; cables that move are always listed."""
+"""Changes of one kind that are listed before the rest is counted; addresses and cables that move are always listed."""
 NOUNS = {"server": ("server", "servers"), "switch": ("switch", "switches"), "pdu": ("PDU", "PDUs")}
 
 
@@ -30,9 +30,10 @@ NOUNS = {"server": ("server", "servers"), "switch": ("switch", "switches"), "pdu
 @click.option("--all", "show_all", is_flag=True, help="List every change.")
 @finding_options
 def command(old: Path, new: Path, exit_code: bool, show_all: bool, form: Format, strict: bool) -> None:
-    """Show what changes from one intent to another: devices, cables to add or move, addresses, tenants, settings, config lines.
+    """Show what changes from one intent to another: addresses that move, devices, cables to add or move, tenants, config lines.
 
-    OLD and NEW are folders with cluster.yml, or the files. Cables are named by the end nearer the hosts.
+    OLD and NEW are folders with cluster.yml, or the files. Addresses that move come first, every one of them: whoever knows a
+    server by its address loses it. Cables are named by the end nearer the hosts.
     """
     before, after = open_plan(old, form, strict=False), open_plan(new, form, strict)
     try:
@@ -56,10 +57,11 @@ def command(old: Path, new: Path, exit_code: bool, show_all: bool, form: Format,
 
 
 def summarize(changes: Comparison) -> str:
-    """Return the first line: servers, other devices and cables to add, remove and move."""
+    """Return the first line: addresses that move, and servers, other devices and cables to add, remove and move."""
     if not changes:
         return "No changes."
-    parts = []
+    number = len(changes.moved_addresses)
+    parts = [f"{number:,} {'address' if number == 1 else 'addresses'} to move"] if number else []
     for kind, (one, many) in NOUNS.items():
         for action in ("add", "remove", "move", "rename"):
             number = changes.count(changes.devices, action, kind)
@@ -75,6 +77,8 @@ def summarize(changes: Comparison) -> str:
 def _describe(changes: Comparison, show_all: bool) -> Iterator[str]:
     yield summarize(changes)
     limit = sys.maxsize if show_all else SHOWN
+    addresses = [f"> {change.subject}: {_name_value(change)}{change.old} to {change.new}" for change in changes.moved_addresses]
+    yield from _list_section("addresses to move", addresses, len(addresses))
     for kind, (_, many) in NOUNS.items():
         devices = [change for change in changes.devices if change.kind == kind]
         yield from _list_section(many, [_word_device(change) for change in devices], limit)
@@ -116,6 +120,10 @@ def _word_cable(change: CableChange) -> str:
     if change.action == "move":
         return f"> {change.near} from {change.old} to {change.new}  {what}"
     return f"~ {change.near}  {change.old} becomes {change.new}"
+
+
+def _name_value(change: ValueChange) -> str:
+    return "" if change.key == "address" else f"{change.key} "
 
 
 def _word_values(changes: Sequence[ValueChange]) -> list[str]:

@@ -76,7 +76,7 @@ def test_growing_within_the_plan_is_told_as_additions_only(pair):
     found = compare_plans(old, new)
     assert {change.action for change in found.devices} <= {"add"}
     assert {change.action for change in found.cables} <= {"add"}
-    assert found.addresses == []
+    assert found.addresses == found.moved_addresses == []
 
 
 @given(outgrowing_clusters())
@@ -107,6 +107,37 @@ def test_growing_beyond_the_plan_tells_every_cable_that_moves(pair):
     assert media == {cable.label: (cable.medium, cable.length_m) for cable in new.cables}
     places = {d.name: (d.rack, getattr(d, "u", d.name)) for d in [*new.servers, *new.switches, *new.pdus]}
     assert {device.name for device in found.devices if device.action in {"add", "move"}} <= set(places)
+
+
+def list_addresses(plan):
+    """Return by device and what has it: all addresses that are known to others."""
+    found = {}
+    for server in plan.servers:
+        found |= {(server.name, port.name): port.address for port in server.ports}
+        found |= {(server.name, service.network, service.purpose): service.address for service in server.services}
+    for device in (*plan.servers, *plan.switches, *plan.pdus):
+        management = getattr(device, "bmc", None) or getattr(device, "management", None)
+        found[device.name, "management"] = management.address if management else ""
+    return found | {(switch.name, "loopback"): switch.loopback for switch in plan.switches}
+
+
+@given(outgrowing_clusters())
+@settings(QUICK, max_examples=40)
+def test_growing_beyond_the_plan_tells_every_address_that_moves(pair):
+    document, grown = pair
+    old, _ = plan_of(document)
+    new, _ = plan_of(grown)
+    assume(old is not None and new is not None)
+    before, after = list_addresses(old), list_addresses(new)
+    found = compare_plans(old, new)
+    names = {device.old: device.new for device in found.devices if device.action == "rename"}
+    moved = [
+        (address, after[names.get(key[0], key[0]), *key[1:]])
+        for key, address in before.items()
+        if address and after.get((names.get(key[0], key[0]), *key[1:]), address) not in {address, ""}
+    ]
+    told = [(change.old, change.new) for change in found.moved_addresses if change.subject != "boot servers"]
+    assert sorted(told) == sorted(moved)
 
 
 @given(clusters(most=8), st.integers(1, 20))

@@ -49,6 +49,7 @@ class CableChange:
 class Comparison:
     """Everything that differs between two plans, in the order of the plans."""
 
+    moved_addresses: list[ValueChange] = field(default_factory=list)  # of hosts, switches, gateways and DHCP servers that stay
     devices: list[DeviceChange] = field(default_factory=list)
     cables: list[CableChange] = field(default_factory=list)
     addresses: list[ValueChange] = field(default_factory=list)
@@ -57,7 +58,7 @@ class Comparison:
     settings: list[ValueChange] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        values = self.addresses or self.tenants or self.overlays or self.settings
+        values = self.moved_addresses or self.addresses or self.tenants or self.overlays or self.settings
         return bool(self.devices or self.cables or values)
 
     def count(self, changes: Iterable[DeviceChange | CableChange], action: str, kind: str = "") -> int:
@@ -81,11 +82,16 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
         pairs.extend(same)
     found.cables.extend(_compare_cables(old.cables, new.cables, new_names))
     for first, second in pairs:
+        ports = isinstance(first, Switch)  # theirs follow from what is at the other end, or from where they stand
         for change in _compare_values(first, second, new_names):
-            (found.addresses if _is_address(change) else found.settings).append(change)
+            kept = found.addresses if _is_address(change) else found.settings
+            (found.moved_addresses if _is_moved(change) and not (ports and ":" in change.subject) else kept).append(change)
         if not isinstance(first, Pdu) and not isinstance(second, Pdu):
-            found.overlays.extend(compare_overlays(first, second))
-    found.tenants.extend(compare_tenants(old, new))
+            for change in compare_overlays(first, second):
+                (found.moved_addresses if _is_moved(change) and not ports else found.overlays).append(change)
+    for change in compare_tenants(old, new):
+        (found.moved_addresses if _is_moved(change) else found.tenants).append(change)
+    found.moved_addresses.extend(_compare_boot_servers(old, new))
     found.settings.extend(_compare_named("rack", old.racks, new.racks))
     found.settings.extend(_compare_named("network", old.networks, new.networks))
     found.settings.extend(_compare_fields("lossless", old.lossless, new.lossless))
@@ -225,6 +231,21 @@ def _make_change(subject: str, key: str, before: Any, after: Any) -> ValueChange
 
 def _is_address(change: ValueChange) -> bool:
     return change.key in {"address", "peer_address", "gateway", "loopback", "asn", "peer_asn", "originates", "gateways", "route"}
+
+
+def _is_moved(change: ValueChange) -> bool:
+    """Return whether something that had an address has another one; a gateway's is told with the subnet."""
+    moves = change.key.rpartition(" ")[2] in {"address", "loopback"} or (
+        change.key == "gateway" and change.subject[:7] == "subnet "
+    )
+    return moves and "none" not in {change.old, change.new} and "" not in {change.old, change.new}
+
+
+def _compare_boot_servers(old: Plan, new: Plan) -> Iterator[ValueChange]:
+    """Yield the servers that DHCP is relayed to, where one of them is so no more."""
+    before, after = ([server.address for server in plan.provisioning.servers] for plan in (old, new))
+    if not set(before) <= set(after):
+        yield ValueChange("boot servers", "address", ", ".join(before), ", ".join(after) or "none")
 
 
 def _format(value: Any) -> str:

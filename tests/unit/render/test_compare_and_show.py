@@ -13,6 +13,7 @@ from cluster_model.cli.show import command as show
 from cluster_model.cli.show import find
 from cluster_model.plan.compare.plans import compare_plans
 from cluster_model.plan.compare.tenants import ValueChange
+from cluster_model.plan.model.provisioning import BootServer
 from tests.planned import open_example
 
 ROOT = Path(__file__).parents[3]
@@ -73,9 +74,78 @@ def test_addresses_and_settings(plan):
     name = plan.switches[0].name
     assert changes.addresses == [ValueChange(name, "asn", str(plan.switches[0].asn), "65000")]
     assert changes.settings == [ValueChange(name, "mtu_bytes", "9100", "1500")]
-    port = replace(plan.servers[0].ports[0], address="10.1.2.3/31")
-    changes = compare_plans(plan, swap(plan, "servers", 0, ports=(port, *plan.servers[0].ports[1:])))
-    assert [change.subject for change in changes.addresses] == [f"{plan.servers[0].name}:{port.name}"]
+    changes = compare_plans(plan, swap(plan, "switches", 0, ports=()))
+    assert not changes.moved_addresses
+
+
+def swap_port(plan, **values):
+    server = plan.servers[0]
+    return swap(plan, "servers", 0, ports=(replace(server.ports[0], **values), *server.ports[1:]))
+
+
+def swap_bmc(plan):
+    return swap(plan, "servers", 0, bmc=replace(plan.servers[0].bmc, address="10.1.2.3/26"))
+
+
+def swap_service(plan):
+    index = next(number for number, server in enumerate(plan.servers) if server.services)
+    return swap(plan, "servers", index, services=(replace(plan.servers[index].services[0], address="10.1.2.3/32"),))
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda plan: swap_port(plan, address="10.1.2.3/31"), "gpu-001:enp24s0np0"),
+        (swap_bmc, "gpu-001 bmc"),
+        (swap_service, "gpu-001 service storage"),
+        (lambda plan: swap(plan, "switches", 0, loopback="10.1.2.3/32"), "compute-leaf-u01-01"),
+        (
+            lambda plan: swap(plan, "switches", 0, management=replace(plan.switches[0].management, address="10.1.2.3/26")),
+            "compute-leaf-u01-01 management",
+        ),
+        (lambda plan: swap(plan, "pdus", 0, management=replace(plan.pdus[0].management, address="10.1.2.3/26")), "pdu-a01-1 "),
+        (
+            lambda plan: replace(plan, provisioning=replace(plan.provisioning, servers=(BootServer("control-001", "10.1.2.3"),))),
+            "boot servers",
+        ),
+    ],
+)
+def test_an_address_that_moves_is_told_apart(plan, make, told):
+    (change,) = compare_plans(plan, make(plan)).moved_addresses
+    assert change.subject.startswith(told)
+    assert change.new.startswith("10.1.2.3")
+    assert summarize(compare_plans(plan, make(plan))).startswith("Plan: 1 address to move, ")
+
+
+def test_an_address_that_comes_or_goes_does_not_move(plan):
+    assert compare_plans(plan, swap_port(plan, address="")).moved_addresses == []
+    assert compare_plans(swap_port(plan, address=""), plan).moved_addresses == []
+
+
+def test_diff_tells_every_address_that_moves_before_all_else(tmp_path):
+    driving = ROOT / "inventory/driving"
+    shutil.copytree(driving, tmp_path / "new")
+    file = tmp_path / "new/cluster.yml"
+    text = file.read_text()
+    core, front = "core: {id: 1, cidr: 10.48.0.0/24}", "front: {id: 2, cidr: 10.48.1.0/24}"
+    assert core in text and front in text
+    text = text.replace(core, core[:-1] + ", first: {control: 30}}").replace(front, front[:-1] + ", gateway: 10.48.1.254}")
+    file.write_text(text.replace("train-016]", "train-015]"))
+    done = CliRunner().invoke(diff, [str(driving), str(tmp_path / "new")])
+    assert done.stdout.splitlines()[:7] == [
+        "Plan: 4 addresses to move, 0 cables to add, 0 to move.",
+        "",
+        "addresses to move",
+        "  > control-001: bond0.161 (services) address 10.48.0.16/24 to 10.48.0.30/24",
+        "  > control-002: bond0.161 (services) address 10.48.0.17/24 to 10.48.0.31/24",
+        "  > control-003: bond0.161 (services) address 10.48.0.18/24 to 10.48.0.32/24",
+        "  > subnet perception/front: gateway 10.48.1.1/24 to 10.48.1.254/24",
+    ]
+    file.write_text(text.replace("10.48.1.0/24, gateway: 10.48.1.254", "10.58.1.0/24, gateway: 10.58.1.254"))
+    lines = CliRunner().invoke(diff, [str(driving), str(tmp_path / "new")]).stdout.splitlines()
+    assert lines[0].startswith("Plan: 12 addresses to move, ")
+    assert len([line for line in lines[3:] if line.startswith("  > ")]) == 12
+    assert lines[2:16][-1] == "" or not any("more" in line for line in lines[:15])
 
 
 @pytest.mark.parametrize("part", ["site", "lossless"])
