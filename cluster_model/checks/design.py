@@ -13,7 +13,7 @@ from cluster_model.intent.model.networks import Fabric
 from cluster_model.intent.references.membership import Seat
 from cluster_model.intent.source.facts_csv import FactTables
 from cluster_model.plan.model import Network, Plan, Rack, RackPower, Server, ServerPort, Switch, SwitchPort
-from cluster_model.plan.tenancy.places import list_seats, place_groups
+from cluster_model.plan.tenancy.places import list_seats
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,6 @@ class Design:
             for key, subnet in tenant.subnets.items():
                 table[name, key] = list_seats(self.cluster, tenant.servers if subnet.servers is None else subnet.servers)
         return table
-
-    @cached_property
-    def places(self) -> dict[tuple[str, str], dict[str, int]]:
-        """Place of server 1 of each group in each subnet, by tenant and subnet name."""
-        return {
-            (name, key): place_groups(self.cluster, self.cluster.tenants[name].subnets[key], seats)
-            for (name, key), seats in self.planned_legs.items()
-        }
 
     def systems(self, network: Network) -> dict[str, str]:
         """Return the network operating systems of a network's switches, each with the intent path that chooses it."""

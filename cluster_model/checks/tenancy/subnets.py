@@ -14,10 +14,13 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.tenancy.tenants import name_server
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.model.tenants import Subnet, Tenant
+from cluster_model.intent.model.tenants import FIRST_PLACE, Subnet, Tenant
 from cluster_model.intent.references.membership import Seat
+from cluster_model.plan.tenancy.places import find_address
 
 SMALLEST = 30  # longest prefix with room for a gateway and a host
+Span = tuple[int, int]
+"""First and last of a row of addresses."""
 
 
 def list_subnets(design: Design) -> Iterator[tuple[str, Tenant, str, Subnet]]:
@@ -101,11 +104,6 @@ class SubnetTooSmall(Rule):
                 )
 
 
-def _place(subnet: Subnet, starts: dict[str, int], seat: Seat) -> int:
-    """Return a server's static address as a number; `starts` are the places of the groups' first servers."""
-    return int(subnet.cidr.network_address) + starts[seat[0]] + seat[1] - 1
-
-
 def _first_path(name: str, key: str, subnet: Subnet, group: str) -> str:
     where = f"tenants.{name}.subnets.{key}"
     return f"{where}.first.{group}" if group in subnet.first else where
@@ -121,38 +119,49 @@ def _static(design: Design) -> Iterator[tuple[str, str, Subnet, dict[str, list[S
             yield name, key, subnet, groups
 
 
-def _find_first(subnet: Subnet, starts: dict[str, int], groups: dict[str, list[Seat]], group: str) -> str:
-    """Return in words how to give a group of servers addresses that are free: the lowest `first`, or a wider prefix."""
+def _span(subnet: Subnet, seats: list[Seat]) -> Span:
+    places = [find_address(subnet, *seat) for seat in seats]
+    return min(places), max(places)
+
+
+def _find_first(subnet: Subnet, groups: dict[str, list[Seat]], group: str, given: Iterable[Span] = ()) -> int | None:
+    """Return the lowest `first` that puts all planned servers of a group at free addresses; those below the default come last.
+
+    Args:
+        subnet: the subnet.
+        groups: its servers by group, planned ones too.
+        group: the group that makes way.
+        given: addresses that other findings have offered already.
+    """
     base = int(subnet.cidr.network_address)
     numbers = [seat[1] for seat in groups[group]]
     low, high = min(numbers) - 1, max(numbers) - 1
-    busy = [(find_gateway(subnet), find_gateway(subnet))]
-    for other, seats in groups.items():
-        if other != group:
-            places = [_place(subnet, starts, seat) for seat in seats]
-            busy.append((min(places), max(places)))
+    busy = [(find_gateway(subnet), find_gateway(subnet)), *given]
+    busy += [_span(subnet, seats) for other, seats in groups.items() if other != group]
     if subnet.pool is not None:
         busy.append((int(subnet.pool.first), int(subnet.pool.last)))
-    for first in sorted({1, *(last + 1 - base - low for _, last in busy)}):
-        wanted = base + first + low, base + first + high
-        if first >= 1 and wanted[1] <= find_bounds(subnet.cidr)[1] and all(wanted[1] < b[0] or b[1] < wanted[0] for b in busy):
-            return f"set first: {{{group}: {first}}}"
-    return "take a shorter prefix for cidr, or move the pool"
+    for first in sorted({1, FIRST_PLACE, *(last + 1 - base - low for _, last in busy)}, key=lambda n: (n < FIRST_PLACE, n)):
+        start, end = base + first + low, base + first + high
+        if first >= 1 and end <= find_bounds(subnet.cidr)[1] and all(end < b[0] or b[1] < start for b in busy):
+            return first
+    return None
 
 
 class StaticOutside(Rule):
     """Give a subnet room for every server's static address.
 
     What it checks:
-        The address of each server (network address + `first` of its group + its number - 1) is inside the subnet and is not its
-        broadcast address, for all servers that are planned.
+        The address of each server (network address + `first` of its group, or 16, + its number - 1) is inside the subnet and is
+        not its broadcast address, for all servers that are planned.
 
     Why it matters:
         The last servers of a group get addresses of somebody else's subnet. Where they are not built yet, this shows on the
         day of growth, when the prefix can no longer be changed.
 
     How to fix:
-        Set `first` of the group lower, or take a shorter prefix.
+        While none of the group's servers runs: set its `first` lower, or take a shorter prefix. Later: put the servers that find
+        no place into a server group of their own, with a `first` in what is free or with a subnet of its own. Both a lower
+        `first` and a prefix that begins elsewhere move all that run.
 
     Source:
         Addresses follow from the server's number, so that growth moves none.
@@ -163,16 +172,17 @@ class StaticOutside(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for name, key, subnet, groups in _static(design):
             _, high = find_bounds(subnet.cidr)
-            starts = design.places[name, key]
             for group, seats in groups.items():
-                out = [seat for seat in seats if _place(subnet, starts, seat) > high]
+                out = [seat for seat in seats if find_address(subnet, *seat) > high]
                 if out:
+                    first = _find_first(subnet, groups, group)
+                    way = "take a shorter prefix for cidr" if first is None else f"set first: {{{group}: {first}}}"
                     yield self.finding(
                         _first_path(name, key, subnet, group),
                         f"{count_things(len(out), 'server')} of {group} beyond the end of {name}'s {key}, {subnet.cidr}",
                         f"addresses up to {IPv4Address(high)}",
-                        f"{IPv4Address(_place(subnet, starts, out[0]))} for {name_server(out[0])}",
-                        _find_first(subnet, starts, groups, group),
+                        f"{IPv4Address(find_address(subnet, *out[0]))} for {name_server(out[0])}",
+                        f"{way}; if {group} runs already, put those beyond the end into a server group of their own",
                     )
 
 
@@ -180,15 +190,16 @@ class StaticTwice(Rule):
     """Give every static address to one server.
 
     What it checks:
-        Static addresses of servers, the gateway and the pool of a subnet share nothing. Groups without `first` are
-        put beside those that have it, so two groups meet only where `first` puts both.
+        Static addresses of the servers of a subnet that are planned, its gateway and its pool share nothing. A group begins at
+        its `first`, and at 16 without one, whoever else is in the subnet: so of several groups all but one need a `first`.
 
     Why it matters:
         Two hosts with one address take turns in the switches' tables: connections break at random. With the gateway's address
-        a host cuts its whole subnet off.
+        a host cuts its whole subnet off. Nothing makes way by itself, since that would move servers that run.
 
     How to fix:
-        Set `first` of one group as the finding says, or move the pool.
+        What came last makes way. A new server group: give it the `first` that the finding names for it. A new pool: put it where
+        no server is. A raised `count` or `planned`: put the servers that find no place into a server group of their own.
 
     Source:
         RFC 5227 (address conflicts). Addresses follow from the server's number.
@@ -198,13 +209,13 @@ class StaticTwice(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for name, key, subnet, groups in _static(design):
-            starts = design.places[name, key]
             owners: dict[int, str] = {find_gateway(subnet): "the gateway"}
             pool = (int(subnet.pool.first), int(subnet.pool.last)) if subnet.pool is not None else (1, 0)
+            given: dict[str, Span] = {}
             for group, seats in groups.items():
                 met: dict[str, list[tuple[int, Seat]]] = defaultdict(list)
                 for seat in seats:
-                    address = _place(subnet, starts, seat)
+                    address = find_address(subnet, *seat)
                     other = "the pool" if pool[0] <= address <= pool[1] else owners.setdefault(address, group)
                     if other != group:
                         met[other].append((address, seat))
@@ -216,8 +227,32 @@ class StaticTwice(Rule):
                         f"{count_things(len(hits), 'server')} of {group} {shares} with {other} in {name}'s {key}",
                         "an address of its own for each",
                         f"{IPv4Address(address)} for {name_server(seat)}",
-                        _find_first(subnet, starts, groups, group),
+                        _advise(subnet, groups, group, other, given),
                     )
+
+
+def _advise(subnet: Subnet, groups: dict[str, list[Seat]], group: str, other: str, given: dict[str, Span]) -> str:
+    """Return how a group and what it meets come apart without moving what was there first, which only people know.
+
+    `given` has the addresses offered to each group so far, so that all findings of a subnet can be followed at once.
+    """
+    if other not in groups:
+        start, end = map(IPv4Address, _span(subnet, groups[group]))
+        first = _find_first(subnet, groups, group)
+        later = "" if first is None else f"; or, if no server of {group} runs yet, set first: {{{group}: {first}}}"
+        return f"move {other} away from {start} to {end}{later}"
+    ways = []
+    for name in (group, other):
+        first = _find_first(subnet, groups, name, [span for owner, span in given.items() if owner not in {group, other}])
+        if first is not None:
+            by = first - subnet.first.get(name, FIRST_PLACE)
+            low, high = _span(subnet, groups[name])
+            given[name] = low + by, high + by
+            ways.append(f"first: {{{name}: {first}}} if {name} does not run yet")
+    apart = "if both run, put the servers that were added into a server group of their own"
+    if not ways:
+        return f"take a shorter prefix for cidr, or move the pool; {apart}"
+    return f"set {', or '.join(ways)}; {apart}"
 
 
 class SubnetsOverlap(Rule):

@@ -12,6 +12,8 @@ Servers = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$
 """A server group (`gpu`), a server (`gpu-007`), or a slice of a group (`gpu-001..gpu-064`)."""
 Vni = Annotated[int, Field(ge=1, le=16_777_215)]
 VlanId = Annotated[int, Field(ge=2, le=4093)]
+FIRST_PLACE = 16
+"""Of a group's server 1 in a subnet, where `first` says nothing: the places below are left to gateways and virtual addresses."""
 
 
 class Range(Model):
@@ -37,8 +39,8 @@ class Subnet(Model):
     addressing: Literal["static", "dhcp"] = "static"
     """Servers' addresses: static ones planned here, or from the pool by DHCP."""
     first: dict[Name, Annotated[int, Field(ge=1, le=16_777_214)]] = {}
-    """By server group: the place in the subnet of that group's server 1; server n follows n - 1 later. Default: 16;
-    where servers of two groups would meet, the group with the higher id has the next places free for all of its planned size."""
+    """By server group: the place in the subnet of that group's server 1, counted from the network's own address; server n follows
+    n - 1 later. Default: 16. Give every group after the first one a place of its own, and change none whose servers run."""
     pool: Range | None = None
     """What the DHCP server hands out: to these servers, or to pods and guests on them."""
     dhcp_servers: list[Address] = []

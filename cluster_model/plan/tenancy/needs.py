@@ -15,7 +15,7 @@ from cluster_model.plan.tenancy.evpn import Overlays, find_untagged
 from cluster_model.plan.tenancy.isolation import plan_compute_vrfs, plan_partitions
 from cluster_model.plan.tenancy.meetings import plan_meetings
 from cluster_model.plan.tenancy.membership import Membership, SubnetKey, resolve_membership
-from cluster_model.plan.tenancy.places import list_seats, place_groups
+from cluster_model.plan.tenancy.places import find_address
 from cluster_model.plan.tenancy.tenants import has_compute_vrfs, has_partitions, plan_peers, plan_tenants
 
 BOND = "bond0"
@@ -53,20 +53,13 @@ def plan_bonds(ctx: Context, bench: Bench, tenants: tuple[Tenant, ...], membersh
     """Give every server with business ports its bond, with an interface in each of its subnets."""
     subnets = {(tenant.name, subnet.name): subnet for tenant in tenants for subnet in tenant.subnets}
     owners = {server: tenant.name for tenant in tenants for server in tenant.servers}
-    starts = {
-        (name, key): place_groups(
-            ctx.cluster, subnet, list_seats(ctx.cluster, tenant.servers if subnet.servers is None else subnet.servers)
-        )
-        for name, tenant in ctx.cluster.tenants.items()
-        for key, subnet in tenant.subnets.items()
-    }
     for drafts in bench.servers.values():
         for server in drafts:
             ports = [port for port in server.ports if port.network == "business"]
             if not ports:
                 continue
             reached = [(key, subnets[key]) for key in membership.subnets.get(server.name, ())]
-            vlans = _plan_server_vlans(ctx, server, reached, owners.get(server.name, ""), starts)
+            vlans = _plan_server_vlans(ctx, server, reached, owners.get(server.name, ""))
             speed = sum(port.speed_gbps for port in ports)
             server.bonds.append(ServerBond(BOND, tuple(port.name for port in ports), mtu_bytes, speed, vlans))
 
@@ -76,7 +69,6 @@ def _plan_server_vlans(
     server: ServerDraft,
     reached: list[tuple[SubnetKey, Subnet]],
     owner: str,
-    starts: dict[SubnetKey, dict[str, int]],
 ) -> tuple[ServerVlan, ...]:
     if not reached:
         return ()
@@ -91,7 +83,7 @@ def _plan_server_vlans(
             subnet=subnet.name,
             vlan=subnet.vlan,
             tagged=subnet is not untagged,
-            address=_find_address(ctx, server, key, starts[key][server.group]) if subnet.addressing == "static" else "",
+            address=_word_address(ctx, server, key) if subnet.addressing == "static" else "",
             gateway=subnet.gateway.partition("/")[0],
             dhcp=subnet.addressing == "dhcp",
             default=subnet is default,
@@ -100,7 +92,7 @@ def _plan_server_vlans(
     )
 
 
-def _find_address(ctx: Context, server: ServerDraft, key: SubnetKey, start: int) -> str:
-    """Return a server's static address in a subnet, with its length; `start` is the place of its group's server 1."""
-    cidr = ctx.cluster.tenants[key[0]].subnets[key[1]].cidr
-    return f"{text(int(cidr.network_address) + start + server.number - 1)}/{cidr.prefixlen}"
+def _word_address(ctx: Context, server: ServerDraft, key: SubnetKey) -> str:
+    """Return a server's static address in a subnet, with its length."""
+    subnet = ctx.cluster.tenants[key[0]].subnets[key[1]]
+    return f"{text(find_address(subnet, server.group, server.number))}/{subnet.cidr.prefixlen}"

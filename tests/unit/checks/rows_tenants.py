@@ -185,6 +185,10 @@ FIRES = {
             ),
             "2 servers of control share addresses with gpu",
         ),
+        "group without first": (
+            intent(f"{SERVICES}.core.servers", ["control", "gpu"]),
+            "2 servers of control share addresses with gpu",
+        ),
         "pool": (
             intent(f"{SERVICES}.core.pool", {"first": "10.48.0.17", "last": "10.48.0.30"}),
             "2 servers of control share addresses with the pool",
@@ -385,7 +389,6 @@ SILENT = {
         "slice": intent("servers.gpu.planned", 1000),
     },
     "SUB004": {
-        "two groups": intent(f"{SERVICES}.core.servers", ["control", "gpu"]),
         "own place": chain(
             intent(f"{SERVICES}.core.servers", ["control", "gpu"]), intent(f"{SERVICES}.core.first", {"control": 18})
         ),
