@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
-from cluster_model.checks.wording import count_things
+from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.services.provisioning import MOST_SERVERS, find_boot_port
 
 
 class GrowthAhead(Rule):
@@ -46,3 +47,49 @@ class GrowthAhead(Rule):
                 "",
                 "raise planned of the server groups now if more than that is to come",
             )
+
+
+class BootServersByOrder(Rule):
+    """Say which of several groups of control servers answers DHCP.
+
+    What it checks:
+        Where servers of several groups have the role control and a port on the out-of-band network, `provisioning.servers` or
+        `networks.oob.dhcp_servers` says who answers.
+
+    Why it matters:
+        Without a word the first control servers answer, by group id. A group of a lower id that comes later would take that
+        over: every out-of-band leaf relays to other addresses, and servers look for their boot files where there are none.
+
+    How to fix:
+        Name the group that answers today under `provisioning.servers`; where nothing is installed by gpuyard, its addresses under
+        `networks.oob.dhcp_servers`.
+
+    Source:
+        RFC 1542, section 4: a relay agent sends to the servers it is configured with; "who boots" in docs/boot.md.
+    """
+
+    id, title = "GRW010", "boot servers that follow from the order of groups"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        asked = design.cluster.provisioning
+        if (asked is not None and asked.servers) or design.cluster.networks.oob.dhcp_servers:
+            return
+        able: dict[str, list[str]] = {}
+        for server in design.plan.servers:
+            port = find_boot_port(server.ports)
+            if server.role == "control" and port is not None:
+                able.setdefault(server.group, []).append(port.address.partition("/")[0])
+        if len(able) < 2:
+            return
+        ways = {group: f"[{', '.join(addresses[:MOST_SERVERS])}]" for group, addresses in able.items()}
+        fix = f"set provisioning.servers to the one that answers today: {' or '.join(able)}"
+        if asked is None:
+            known = ", or ".join(f"{way} if that is {group}" for group, way in ways.items())
+            fix = f"set networks.oob.dhcp_servers to those that answer today: {known}"
+        yield self.finding(
+            "provisioning" if asked is not None else "networks.oob",
+            f"{list_names(able)} have control servers, and nothing says which of them answers DHCP",
+            "a group or addresses, since the order of ids would change with the next group",
+            f"the first of {next(iter(able))}, which has the lowest id",
+            fix,
+        )

@@ -140,7 +140,7 @@ class Provisioning(Model):
 
     servers: Servers | None = None
     """Servers that answer DHCP and DNS, as a group, a server or a slice; the first one also boots the others. Default: the
-    first four control servers, or whom `networks.oob.dhcp_servers` names."""
+    first four control servers, which must be of one group, or whom `networks.oob.dhcp_servers` names."""
     unknown: Literal["offer", "refuse"] = "offer"
     """Devices whose MAC no fact file names: offer an address for ten minutes, so that they can be told apart, or refuse."""
     admins: Annotated[dict[Name, Admin], Field(min_length=1)]

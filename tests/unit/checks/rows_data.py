@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from small_plan import chain, facts, intent, items, networks, plan
+from rows_provisioning import ASKED
+from small_plan import chain, facts, intent, items, networks, plan, ports
 
 from cluster_model.intent.source.facts_csv import PduFacts, ServerFacts, SwitchFacts
 
@@ -23,6 +24,15 @@ def _keep(group, count):
         return plan(servers=tuple(s for s in design.plan.servers if s.group != group or s.number <= count))(design)
 
     return change
+
+
+def _control(*groups):
+    """Give these groups ports to boot from; storage gets the role control, which control has."""
+    changes = [items("servers", "storage", role="control")] if "storage" in groups else []
+    for number, group in enumerate(groups):
+        port = "s" if group == "storage" else "b"
+        changes.append(ports("servers", group, port, network="oob", address=f"10.66.{number}.9/26"))
+    return chain(*changes)
 
 
 BY_RACK = intent("ceph.failure_domain", "rack")
@@ -88,6 +98,10 @@ FIRES = {
         "one kind": (chain(items("servers", "gpu", serial=""), facts(files=FILES)), "of 9 servers 2 lack serial"),
         "InfiniBand switch": (chain(networks("compute", technology="infiniband"), facts(files=FILES)), "4 lack guid"),
     },
+    "GRW010": {
+        "two groups": (_control("storage", "control"), "storage, control have control servers, and nothing says which"),
+        "to install": (chain(_control("storage", "control"), intent("provisioning", ASKED)), "storage, control have"),
+    },
     "GRW002": {
         "units": (networks("compute", planned_units=3), "compute 2 more units, 0 free ports"),
         "ports": (networks("compute", hosts_per_leaf=4), "compute 0 more units, 4 free ports"),
@@ -95,6 +109,11 @@ FIRES = {
 }
 
 SILENT = {
+    "GRW010": {
+        "one group": _control("control"),
+        "named": chain(_control("storage", "control"), intent("provisioning", {**ASKED, "servers": "control"})),
+        "relayed": chain(_control("storage", "control"), intent("networks.oob.dhcp_servers", ["10.66.1.9"])),
+    },
     "CEP001": {"just enough": _pool(replicas=4)},
     "CEP002": {"one more": _pool(replicas=3), "too few": _pool(replicas=5)},
     "CEP003": {"erasure": _pool(erasure="2+2")},
