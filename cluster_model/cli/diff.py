@@ -77,7 +77,7 @@ def summarize(changes: Comparison) -> str:
 def _describe(changes: Comparison, show_all: bool) -> Iterator[str]:
     yield summarize(changes)
     limit = sys.maxsize if show_all else SHOWN
-    addresses = [f"> {change.subject}: {_name_value(change)}{change.old} to {change.new}" for change in changes.moved_addresses]
+    addresses = [f"> {word_address(change)}" for change in changes.moved_addresses]
     yield from _list_section("addresses to move", addresses, len(addresses))
     for kind, (_, many) in NOUNS.items():
         devices = [change for change in changes.devices if change.kind == kind]
@@ -122,8 +122,9 @@ def _word_cable(change: CableChange) -> str:
     return f"~ {change.near}  {change.old} becomes {change.new}"
 
 
-def _name_value(change: ValueChange) -> str:
-    return "" if change.key == "address" else f"{change.key} "
+def word_address(change: ValueChange) -> str:
+    """Return an address that moves in words, as `control-001 bmc: 10.76.0.2/26 to 10.76.0.3/26`."""
+    return f"{change.subject}: {'' if change.key == 'address' else f'{change.key} '}{change.old} to {change.new}"
 
 
 def _word_values(changes: Sequence[ValueChange]) -> list[str]:

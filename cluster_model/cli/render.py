@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,13 @@ import click
 
 from cluster_model import pipeline
 from cluster_model.cli.common import ERRORS, cluster_argument, finding_options, open_cluster, refuse
+from cluster_model.cli.diff import SHOWN, word_address
 from cluster_model.cli.findings import Format
 from cluster_model.pipeline import RefusedError, UnknownNameError, check_families
 
 if TYPE_CHECKING:
+    from cluster_model.plan.compare.tenants import ValueChange
+    from cluster_model.plan.model import Plan
     from cluster_model.render.write import Written
 
 DIFF_MAX_LINES = 4000
@@ -33,7 +37,8 @@ def command(
     """Write every file that follows from an intent: switch configurations, inventory, cabling, drawings.
 
     Files that did not change are not touched; readers see the old tree or the new one, never a mixture. Files in the folder that
-    are not gpuyard's are kept. Open index.html first.
+    are not gpuyard's are kept. A server, switch or gateway that has another address than in the tree before is told in a warning.
+    Open index.html first.
     """
     from cluster_model.render.tree import list_unrendered
     from cluster_model.render.write import WriteError
@@ -49,6 +54,7 @@ def command(
     except RefusedError as refused:
         refuse(refused.findings, form)
     target = output if output is not None else Path("build") / opened.plan.name
+    moved = _find_moved(target, files, opened.plan)
     try:
         if with_diff and form == "text":
             done = pipeline.write(opened, files, target, families, dry_run=True)
@@ -57,7 +63,7 @@ def command(
         done = pipeline.write(opened, files, target, families, dry_run=check)
     except WriteError as error:
         raise click.ClickException(str(error)) from None
-    _report(target, done, check, form)
+    _report(target, done, moved, check, form)
     missing = list_unrendered(opened.plan) if families is None or "switches" in families else {}
     if missing and form == "text":
         parts = [f"{count} {nos}" for nos, count in sorted(missing.items())]
@@ -66,7 +72,31 @@ def command(
         raise click.exceptions.Exit(ERRORS)
 
 
-def _report(target: Path, done: Written, check: bool, form: Format) -> None:
+def _find_moved(target: Path, files: Mapping[str, bytes], plan: Plan) -> list[ValueChange]:
+    """Return the addresses that move from the plan of the tree that stands to this one; none where it cannot be read."""
+    from cluster_model.plan.compare.plans import compare_plans
+    from cluster_model.twin.plan_file import TreeError, load_plan
+
+    path = target / "plan.json"
+    if "plan.json" not in files or not path.is_file():
+        return []
+    try:
+        if path.read_bytes() == files["plan.json"]:
+            return []
+        old = load_plan(target)
+    except (OSError, TreeError, ValueError):
+        return []  # of another version, or broken: it is written anew, and nothing is known of what stood
+    return compare_plans(old, plan).moved_addresses if old.name == plan.name else []
+
+
+def _report(target: Path, done: Written, moved: list[ValueChange], check: bool, form: Format) -> None:
+    if moved and form == "text":
+        number = "1 address moves" if len(moved) == 1 else f"{len(moved):,} addresses move"
+        click.echo(f"warning: {number} from what {target} was rendered from:", err=True)
+        for change in moved[:SHOWN]:
+            click.echo(f"  {word_address(change)}", err=True)
+        if len(moved) > SHOWN:
+            click.echo(f"  and {len(moved) - SHOWN:,} more, which gpuyard diff OLD NEW lists", err=True)
     if form == "json":
         import json
 
@@ -76,6 +106,7 @@ def _report(target: Path, done: Written, check: bool, form: Format) -> None:
             "removed": done.removed,
             "unchanged": len(done.unchanged),
             "foreign": done.foreign,
+            "moved_addresses": [asdict(change) for change in moved],
             "checked_only": check,
         }
         click.echo(json.dumps(body, indent=2))

@@ -1,5 +1,6 @@
 """`gpuyard diff` and `gpuyard show`: what they find in a plan."""
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 
 from cluster_model.cli.diff import command as diff
 from cluster_model.cli.diff import summarize
+from cluster_model.cli.render import command as render
 from cluster_model.cli.show import command as show
 from cluster_model.cli.show import find
 from cluster_model.plan.compare.plans import compare_plans
@@ -209,3 +211,24 @@ def test_show_says_who_would_have_an_address(plan):
         f"{network.pool.rsplit('.', 1)[0]}.{n}" for n in range(255, 0, -1) if f"{network.pool.rsplit('.', 1)[0]}.{n}" not in taken
     )
     assert find(plan, free)[0]["network"] == "compute"
+
+
+def test_render_warns_of_addresses_that_move(tmp_path):
+    shutil.copytree(LAB, tmp_path / "lab")
+    file = tmp_path / "lab/cluster.yml"
+    words = [str(tmp_path / "lab"), "-o", str(tmp_path / "tree"), "--only", "plan"]
+    assert "addresses move" not in CliRunner().invoke(render, words).stderr
+    text = file.read_text()
+    assert "storage: {id: 2" in text and "control: {id: 3" in text
+    file.write_text(text.replace("storage: {id: 2", "storage: {id: 9"))
+    for more in (["--check"], []):  # what would be written is told alike
+        told = CliRunner().invoke(render, [*words, *more]).stderr
+        assert re.search(r"^warning: \d+ addresses move from what \S+/tree was rendered from:\n  storage-001 bmc: 10\.76\.", told, re.M)
+        assert re.search(r"^  and \d+ more, which gpuyard diff OLD NEW lists$", told, re.M)
+    again = CliRunner().invoke(render, words)
+    assert (again.exit_code, "addresses move" in again.stderr) == (0, False)
+    for broken in ("{", '{"format": "gpuyard-plan-1", "servers": [3]}', '{"format": "gpuyard-plan-1"}'):
+        (tmp_path / "tree/plan.json").write_text(broken)
+        done = CliRunner().invoke(render, words)
+        assert (done.exit_code, "addresses move" in done.stderr) == (0, False)
+        assert (tmp_path / "tree/plan.json").read_text() != broken
