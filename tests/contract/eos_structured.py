@@ -52,7 +52,7 @@ def build_structured(plan: Plan, switch: Switch) -> Config:
             }
         ]
     if switch.overlay:
-        config |= _overlay(switch.overlay, switch, lossless)
+        config |= _overlay(switch.overlay, plan, switch, lossless)
     return config
 
 
@@ -181,7 +181,7 @@ def _tracked(switch: Switch) -> bool:
     return bool(switch.overlay and switch.overlay.bonds and switch.overlay.homing in {"esi", "mlag"})
 
 
-def _overlay(overlay: Overlay, switch: Switch, lossless: Lossless | None) -> Config:
+def _overlay(overlay: Overlay, plan: Plan, switch: Switch, lossless: Lossless | None) -> Config:
     config: Config = {"port_channel_interfaces": list(_port_channels(overlay))}
     if overlay.vlans:
         config["ip_virtual_router_mac_address"] = overlay.anycast_mac
@@ -205,10 +205,14 @@ def _overlay(overlay: Overlay, switch: Switch, lossless: Lossless | None) -> Con
         config["vxlan_interface"] = {"vxlan1": {"vxlan": vxlan}}
     if overlay.mlag:
         config["spanning_tree"] = {"no_spanning_tree_vlan": str(overlay.mlag.vlan)}
+        other = plan.switch(next(port.peer for port in switch.ports if port.use == "peer_link"))
+        assert other.management is not None
         config["mlag_configuration"] = {
             "domain_id": str(overlay.mlag.domain),
             "local_interface": f"Vlan{overlay.mlag.vlan}",
             "peer_address": overlay.mlag.peer_address,
+            "peer_address_heartbeat": {"peer_ip": other.management.address.partition("/")[0], "vrf": "MGMT"},
+            "dual_primary_detection_delay": 5,
             "peer_link": f"Port-Channel{overlay.mlag.bond}",
             "reload_delay_mlag": "300",
             "reload_delay_non_mlag": "330",

@@ -49,6 +49,11 @@ LACKS = {
     ("sonic", "session", "unnumbered_asn"): EXTERNAL,
     ("sonic", "vrf", "table"): TABLE,
     ("sonic", "mlag", "system_mac"): "the MLAG daemon gives both leafs the LACP system of one of them",
+    (
+        "sonic",
+        "mlag",
+        "backup_address",
+    ): "iccpd's one session runs over the peer link; there is no second way",
     ("eos", "port", "access_mtu_bytes"): "switched ports carry the largest frame; an MTU is set on routed ones alone",
     ("eos", "bond", "mtu_bytes"): "switched port-channels carry the largest frame",
     ("eos", "port", "copper_speed_gbps"): "RJ45 ports negotiate",

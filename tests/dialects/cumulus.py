@@ -109,6 +109,7 @@ def _read_bonds(found: Record, tree: Tree) -> None:
             found["mlag", "", "ports"] = frozenset(entry["bond"]["member"])
             found["mlag", "", "vlan"] = sub["vlan"]
             found["mlag", "", "address"] = one(*sub["ip"]["address"])
+            found["mlag", "", "backup_address"] = one(*tree["mlag"]["backup"])
             found["mlag", "", "peer_address"] = tree["mlag"]["peer-ip"]
             found["mlag", "", "system_mac"] = tree["mlag"]["mac-address"]
         if entry["type"] != "bond":

@@ -118,6 +118,8 @@ def _read_bonds(found: Record, root: Block, interfaces: dict[str, Block]) -> Non
         found["mlag", "", "ports"] = frozenset(members[link.removeprefix("Port-Channel")])
         found["mlag", "", "peer_address"] = pair.one(r"peer-address (\S+)")
         found["mlag", "", "vlan"] = int(vlan)
+        if pair.one(r"dual-primary detection delay (\d+) action errdisable all-interfaces"):  # heartbeats alone change nothing
+            found["mlag", "", "backup_address"] = pair.one(r"peer-address heartbeat (\S+)(?: vrf MGMT)?")
         found["mlag", "", "address"] = interfaces[f"Vlan{vlan}"].one(r"ip address (\S+)")
 
 

@@ -62,7 +62,7 @@ def expect(plan: Plan, switch: Switch) -> Record:
     for vlan in switch.vlans:
         found["svi", str(vlan.id), "address"] = vlan.address
         found["svi", str(vlan.id), "dhcp_servers"] = frozenset(vlan.dhcp_servers)
-    _expect_overlay(found, network, switch)
+    _expect_overlay(found, plan, network, switch)
     if network.lossless:
         _expect_lossless(found, plan, switch)
     found["switch", "", "load_balancing"] = network.load_balancing
@@ -166,7 +166,7 @@ def _expect_static(found: Record, switch: Switch) -> None:
         found["blackhole", "", "prefixes"] = frozenset(set(switch.originates) - own)
 
 
-def _expect_overlay(found: Record, network: Network, switch: Switch) -> None:
+def _expect_overlay(found: Record, plan: Plan, network: Network, switch: Switch) -> None:
     overlay = switch.overlay
     if overlay is None:
         return
@@ -212,10 +212,10 @@ def _expect_overlay(found: Record, network: Network, switch: Switch) -> None:
         found["session", name, "secret"] = external.secret
         found["policy", f"{external.vrf} in", "routes"] = routes(external.accept)
         found["policy", f"{external.vrf} out", "routes"] = routes(external.announce)
-    _expect_bonds(found, switch, tunnel_mtu_bytes)
+    _expect_bonds(found, plan, switch, tunnel_mtu_bytes)
 
 
-def _expect_bonds(found: Record, switch: Switch, mtu_bytes: int) -> None:
+def _expect_bonds(found: Record, plan: Plan, switch: Switch, mtu_bytes: int) -> None:
     overlay = switch.overlay
     assert overlay is not None
     for bond in overlay.bonds:
@@ -236,6 +236,8 @@ def _expect_bonds(found: Record, switch: Switch, mtu_bytes: int) -> None:
         found["mlag", "", "peer_address"] = mlag.peer_address
         found["mlag", "", "vlan"] = mlag.vlan
         found["mlag", "", "system_mac"] = mlag.system_mac.lower()
+        other = plan.switch(next(port.peer for port in switch.ports if port.use == "peer_link"))
+        found["mlag", "", "backup_address"] = bare(other.management.address if other.management else other.loopback)
 
 
 def _expect_lossless(found: Record, plan: Plan, switch: Switch) -> None:
