@@ -1,5 +1,5 @@
 # ruff: noqa: D102  (what `find` does stands in Rule)
-"""Rules about ECN thresholds: marking has to come before pausing. Part of the ROC family."""
+"""Rules about ECN thresholds: marking comes after a burst, and before a pause. Part of the ROC family."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import ceil
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
+from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Network
 
@@ -16,6 +17,9 @@ from cluster_model.plan.model import Network
 # room, and EOS and Cumulus do not say theirs.
 ALPHA = 1 / 8
 ONE_PORT_SHARE = ALPHA / (1 + ALPHA)
+BURST_FRAMES = 10
+BURST_US = 6
+"""A queue that two senders build by chance: frames, or what a slow port drains in that time; half of the default of `marking`."""
 
 
 Thresholds = tuple[int, int, int, int]
@@ -142,6 +146,79 @@ class EcnLate(Rule):
                     f"min_kb <= {share_kb} ({buffer_kb / 1048.576:g} MB by bandwidth)",
                     f"{min_kb} kB",
                     f"set lossless.ecn.{speed_gbps}.min_kb to {share_kb} or lower",
+                )
+
+
+class MarkingAtOnce(Rule):
+    """Let a queue build before it is marked.
+
+    What it checks:
+        Marking begins at ten frames of the network's MTU or later, on slow ports at what they drain in 6 microseconds. For each
+        port speed in use, whether it follows `lossless.marking` or has thresholds of its own under `lossless.ecn`.
+
+    Why it matters:
+        Every burst of two senders is marked, and both halve their rate: the fabric is idle while jobs wait.
+
+    How to fix:
+        Raise `min_kb` or `min_us` to the number shown, or take it away for the default, which is 12 microseconds.
+
+    Source:
+        DCQCN (Zhu et al., SIGCOMM 2015): marking begins above the bursts of a NIC; ten frames, and half of the default, are
+        limits of this toolkit.
+    """
+
+    id, severity, title = "ROC023", "warning", "ECN that marks every burst"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        worst: dict[str, tuple[float, int, int, int]] = {}  # intent path → kept part of the limit, speed, threshold, limit
+        for network, _, (speed_gbps, min_kb, _, _), where in _ports(design):
+            least_kb = ceil(min(BURST_FRAMES * network.mtu_bytes / 1000, BURST_US * speed_gbps / 8))
+            if min_kb < least_kb:
+                worst[where] = min(worst.get(where, (1.0, 0, 0, 0)), (min_kb / least_kb, speed_gbps, min_kb, least_kb))
+        for where, (_, speed_gbps, min_kb, least_kb) in worst.items():
+            by_time = where == "lossless.marking"
+            least_us = ceil(80 * least_kb / speed_gbps) / 10
+            yield self.finding(
+                f"{where}.min_us" if by_time else f"{where}.min_kb",
+                f"marking of a port of {speed_gbps} Gb/s begins at {min_kb} kB, less than a burst of two senders",
+                f">= {least_us:g} us, {least_kb} kB" if by_time else f">= {least_kb} kB",
+                f"{design.cluster.lossless.marking.min_us:g} us" if by_time else f"{min_kb} kB",
+                f"set min_us to {least_us:g} or higher, or leave it out for 12"
+                if by_time
+                else f"set min_kb to {least_kb} or higher, or take the entry for {speed_gbps} away",
+            )
+
+
+class ThresholdsForNoPort(Rule):
+    """Give ECN thresholds for speeds that ports have.
+
+    What it checks:
+        Speeds under `lossless.ecn` are those of ports of a lossless network's switches.
+
+    Why it matters:
+        The thresholds do nothing, and the ports that they were meant for keep their default.
+
+    How to fix:
+        Correct the speed, or take the entry away.
+
+    Source:
+        Port speeds of the plan.
+    """
+
+    id, severity, title = "ROC022", "warning", "ECN thresholds for a speed that no port has"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        asked = design.cluster.lossless.ecn
+        names = {network.name for network in design.lossless} if asked else set()
+        speeds = {port.speed_gbps for name in names for switch in design.switches_of.get(name, []) for port in switch.ports}
+        for speed in asked if speeds else ():
+            if speed not in speeds:
+                yield self.finding(
+                    f"lossless.ecn.{speed}@key",
+                    f"no port of a lossless network runs at {speed} Gb/s",
+                    f"one of {list_names(str(each) for each in sorted(speeds))}",
+                    str(speed),
+                    "correct the speed, or take the entry away",
                 )
 
 

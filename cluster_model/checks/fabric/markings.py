@@ -72,37 +72,6 @@ class CnpBestEffort(Rule):
             )
 
 
-class ThresholdsForNoPort(Rule):
-    """Give ECN thresholds for speeds that ports have.
-
-    What it checks:
-        Speeds under `lossless.ecn` are those of a host or fabric port of a lossless network.
-
-    Why it matters:
-        The thresholds do nothing, and the ports that they were meant for keep their default.
-
-    How to fix:
-        Correct the speed, or take the entry away.
-
-    Source:
-        Port speeds of the plan.
-    """
-
-    id, severity, title = "ROC022", "warning", "ECN thresholds for a speed that no port has"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        speeds = {speed for network in design.lossless for speed in (network.host_speed_gbps, network.fabric_speed_gbps)}
-        for speed in design.cluster.lossless.ecn if speeds else ():
-            if speed not in speeds:
-                yield self.finding(
-                    f"lossless.ecn.{speed}@key",
-                    f"no port of a lossless network runs at {speed} Gb/s",
-                    f"one of {list_names(str(each) for each in sorted(speeds))}",
-                    str(speed),
-                    "correct the speed, or take the entry away",
-                )
-
-
 _ETHERNET_KEYS = ("pool", "nos", "underlay")
 
 
@@ -138,38 +107,6 @@ class KeysOfEthernet(Rule):
                 list_names(found),
                 f"take {list_names(found)} away, or set technology to roce",
             )
-
-
-class MarkingAtOnce(Rule):
-    """Let a queue build before it is marked.
-
-    What it checks:
-        `min_kb` under `lossless.ecn` holds ten frames of the network's MTU or more.
-
-    Why it matters:
-        Every burst of two senders is marked, and both halve their rate: the fabric is idle while jobs wait.
-
-    How to fix:
-        Take the entry away for the default of that speed.
-
-    Source:
-        DCQCN (Zhu et al., SIGCOMM 2015): marking begins above the bursts of a NIC; ten frames are a
-        limit of this toolkit.
-    """
-
-    id, severity, title = "ROC023", "warning", "ECN that marks every burst"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        for speed, ecn in design.cluster.lossless.ecn.items() if design.lossless else ():
-            least_kb = 10 * max(network.mtu_bytes for network in design.lossless) // 1000
-            if ecn.min_kb < least_kb:
-                yield self.finding(
-                    f"lossless.ecn.{speed}.min_kb",
-                    f"marking begins at {ecn.min_kb} kB, less than ten frames",
-                    f">= {least_kb} kB",
-                    f"{ecn.min_kb} kB",
-                    f"take the entry for {speed} away, or raise min_kb",
-                )
 
 
 class WatchdogLate(Rule):

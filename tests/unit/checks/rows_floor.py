@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rows_provisioning import _install
-from small_plan import chain, facts, intent, items, networks
+from small_plan import chain, facts, intent, items, lossless, networks
 
 from cluster_model.intent.source.facts_csv import ServerFacts
 
@@ -21,6 +21,11 @@ def _cidr(value):
 def _serials(*serials):
     rows = {f"gpu-{number:03d}": ServerFacts(serial=serial, line=number + 1) for number, serial in enumerate(serials, 1)}
     return facts(servers=rows, files={"servers": "servers.csv"})
+
+
+def _mark(speed_gbps, min_kb, max_kb):
+    said = intent("lossless.ecn", {speed_gbps: {"min_kb": min_kb, "max_kb": max_kb}})
+    return chain(said, lossless(ecn=((speed_gbps, min_kb, max_kb, 100),)))
 
 
 FIRES = {
@@ -81,7 +86,14 @@ FIRES = {
     "ROC022": {
         "7": (intent("lossless.ecn", {7: {"min_kb": 150, "max_kb": 1500}}), "no port of a lossless network runs at 7 Gb/s")
     },
-    "ROC023": {"one": (intent("lossless.ecn", {400: {"min_kb": 1, "max_kb": 2}}), "marking begins at 1 kB")},
+    "ROC023": {
+        "one": (_mark(400, 1, 2), "marking of a port of 400 Gb/s begins at 1 kB"),
+        "less than ten frames": (_mark(400, 90, 900), "begins at 90 kB"),
+        "for every speed": (
+            chain(intent("lossless.marking", {"min_us": 0.1}), lossless(ecn=((400, 5, 6000, 100),))),
+            "marking of a port of 400 Gb/s begins at 5 kB",
+        ),
+    },
     "ROC024": {"late": (intent("lossless.watchdog", {"detect_ms": 5000}), "may last 5000 ms")},
     "PLC006": {"sixty": (intent("servers.gpu.per_rack", 60), "60 servers of 2 U do not fit into 48 U")},
     "PRV028": {"one": (_install(system_count=1), "the system of control lies on one disk")},
@@ -123,7 +135,7 @@ SILENT = {
         "400": intent("lossless.ecn", {400: {"min_kb": 150, "max_kb": 1500}}),
         "no roce": networks("compute", lossless=False),
     },
-    "ROC023": {"ten frames": intent("lossless.ecn", {400: {"min_kb": 91, "max_kb": 900}})},
+    "ROC023": {"ten frames": _mark(400, 91, 900), "speed of no port": lossless(ecn=((25, 1, 2, 100),))},
     "ROC024": {"a second": intent("lossless.watchdog", {"detect_ms": 1000})},
     "PLC006": {"fits": intent("servers.gpu.per_rack", 24)},
     "PRV028": {"two": _install()},

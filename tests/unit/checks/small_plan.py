@@ -405,7 +405,7 @@ def _lossless() -> Lossless:
     classes = [0] * 64
     classes[26], classes[48] = 3, 6
     return Lossless(
-        26, 48, 3, 6, (3,), "dscp", tuple(classes), {"testos": ((400, 150, 1500, 100),)}, True, 400, 400, "drop", 9100, 9000
+        26, 48, 3, 6, (3,), "dscp", tuple(classes), ((400, 150, 1500, 100),), True, 400, 400, "drop", 9100, 9000
     )  # fmt: skip
 
 
