@@ -135,7 +135,7 @@ def _ports(switch: Switch, network: Network, lossless: Lossless | None) -> Itera
             elif name in externals:
                 external = externals[name]
                 row |= {"description": f"external:{external.peer}", "vrf": external.vrf}
-                row |= _routed(network.host_mtu_bytes, external.address)
+                row |= _routed(external.mtu_bytes, external.address)
             else:
                 row["shutdown"] = True
             yield row

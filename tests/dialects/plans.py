@@ -42,7 +42,7 @@ SONIC_MODELS = {
 
 
 def _change(name: str, nos: str) -> Plan:
-    """Return an example with every switch on one NOS: Ethernet segments, and compute parted by VRF."""
+    """Return an example with every switch on one NOS: Ethernet segments, compute parted by VRF, three MTUs around the border."""
     data: dict[str, Any] = yaml.safe_load((factory.ROOT / "inventory" / name / "cluster.yml").read_text("utf-8"))
     for network, fabric in data["networks"].items():
         fabric["nos"] = nos
@@ -51,7 +51,8 @@ def _change(name: str, nos: str) -> Plan:
     business = data["networks"].get("business")
     if business is not None:
         data["networks"]["compute"]["isolation"] = "vrf"
-        business["homing"] = "esi"
+        business |= {"homing": "esi", "host_mtu_bytes": 9000}
+        business["border"]["peers"]["vehicles"]["links"][0]["mtu_bytes"] = 9100  # agreed on, for a dedicated line
         if nos == "frr":
             business["leaf"] = "generic/linux-32x100g"
         else:

@@ -104,7 +104,7 @@ def _expect_ports(found: Record, plan: Plan, network: Network, switch: Switch) -
             "bond": 0,
         }
         _add_port(found, switch, external.port, external.cage, external.speed_gbps, told)
-        found["port", external.port, "mtu_bytes"] = network.host_mtu_bytes
+        found["port", external.port, "mtu_bytes"] = external.mtu_bytes
 
 
 def _add_port(found: Record, switch: Switch, name: str, cage: int, speed_gbps: int, told: dict[str, Any]) -> None:

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from ipaddress import IPv4Network
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Network, collapse_addresses
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.fabric.addresses import PRIVATE, UNUSABLE
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.tenancy.border import say_line
-from cluster_model.checks.wording import list_names
+from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.business import BorderPeer as Peer
-from cluster_model.plan.model.overlay import BorderPeer
+from cluster_model.plan.model.overlay import BorderPeer, Filter
 
 FORGED = {prefix: use for prefix, use in UNUSABLE.items() if use != "documentation"}
 """Never a route's prefix; the documentation ranges stand for public addresses in examples."""
@@ -23,8 +23,14 @@ def _is_private_asn(asn: int) -> bool:
     return 64_512 <= asn <= 65_534 or 4_200_000_000 <= asn <= 4_294_967_294  # RFC 6996, section 5
 
 
+def _is_everything(lines: Iterable[Filter]) -> bool:
+    """Return whether prefixes are all that the internet has: the default route, its halves, or any other way to part it."""
+    prefixes = [IPv4Network(line.prefix) for line in lines]
+    return list(collapse_addresses([*prefixes, *PRIVATE, *UNUSABLE])) == [IPv4Network("0.0.0.0/0")]
+
+
 def _sends_default(peer: BorderPeer) -> bool:
-    return any(line.prefix == "0.0.0.0/0" for line in peer.accept or ())
+    return _is_everything(peer.accept or ())
 
 
 def _is_internet(peer: BorderPeer) -> bool:
@@ -32,7 +38,7 @@ def _is_internet(peer: BorderPeer) -> bool:
     return _sends_default(peer) and not _is_private_asn(peer.asn)
 
 
-def _name_special(text: str, ranges: dict[IPv4Network, str]) -> str:
+def name_special(text: str, ranges: dict[IPv4Network, str]) -> str:
     """Return what a prefix touches of `ranges`, as `use, range`; empty for none and for the default route."""
     prefix = IPv4Network(text)
     if prefix.prefixlen == 0:
@@ -43,7 +49,8 @@ def _name_special(text: str, ranges: dict[IPv4Network, str]) -> str:
 _UNROUTED = {**dict.fromkeys(PRIVATE, "private"), **FORGED}
 
 
-def _peers(design: Design) -> dict[str, Peer]:
+def list_peers(design: Design) -> dict[str, Peer]:
+    """Return the border peers of the intent by name."""
     business = design.cluster.networks.business
     return business.border.peers if business is not None and business.border is not None else {}
 
@@ -52,8 +59,8 @@ class PrivateAnnounced(Rule):
     """Tell the internet public prefixes alone.
 
     What it checks:
-        A peer that sends the default route and has a public AS number is told no private prefix, and no outside address under
-        `nat` towards it is private.
+        A peer that sends the default route, whole or in parts, and has a public AS number is told no private prefix, and no
+        outside address under `nat` towards it is private.
 
     Why it matters:
         No provider takes a private prefix, and if one does, answers go to whoever else uses it: the tenant behind it has no
@@ -74,7 +81,7 @@ class PrivateAnnounced(Rule):
             if not _is_internet(peer):
                 continue
             for line in peer.announce or ():
-                if use := _name_special(line.prefix, _UNROUTED):
+                if use := name_special(line.prefix, _UNROUTED):
                     yield self.finding(
                         f"{peer.where}.announce",
                         f"{peer.name} (AS {peer.asn}) is told {say_line(line)}, which is no public prefix ({use})",
@@ -84,7 +91,7 @@ class PrivateAnnounced(Rule):
                     )
             for tenant in design.plan.tenants:
                 asked = design.cluster.tenants[tenant.name].nat.get(peer.name)
-                use = _name_special(str(asked), _UNROUTED) if asked else ""
+                use = name_special(str(asked), _UNROUTED) if asked else ""
                 if use:
                     yield self.finding(
                         f"tenants.{tenant.name}.nat.{peer.name}",
@@ -99,7 +106,7 @@ class DefaultAnnounced(Rule):
     """Tell no peer the default route.
 
     What it checks:
-        No line of `announce` is 0.0.0.0/0 alone.
+        No line of `announce` is 0.0.0.0/0 alone, and lines without `up_to` do not add up to it, as 0.0.0.0/1 and 128.0.0.0/1 do.
 
     Why it matters:
         The peer then sends all its traffic through the cluster: its routers prefer the route to the one they had, and the cluster
@@ -116,13 +123,15 @@ class DefaultAnnounced(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for peer in design.plan.border_peers:
-            if any(line.prefix == "0.0.0.0/0" and not line.up_to for line in peer.announce or ()):
+            whole = [line for line in peer.announce or () if not line.up_to]
+            if _is_everything(whole):
+                lines, parts = ", ".join(line.prefix for line in whole), " in parts" * (len(whole) > 1)
                 yield self.finding(
                     f"{peer.where}.announce",
-                    f"{peer.name} is told the default route, and would leave by the cluster",
+                    f"{peer.name} is told the default route{parts}, and would leave by the cluster",
                     "the tenants' prefixes",
-                    "0.0.0.0/0",
-                    "take the line away, and name the tenants' prefixes",
+                    lines,
+                    f"take {lines} away, and name the tenants' prefixes",
                 )
 
 
@@ -152,7 +161,7 @@ class BogonsAccepted(Rule):
                     continue  # BRD014 has these
                 ranges = _UNROUTED if _is_internet(peer) else FORGED
                 for line in lines or ():
-                    use = _name_special(line.prefix, ranges) if IPv4Network(line.prefix).prefixlen >= 4 else ""
+                    use = name_special(line.prefix, ranges) if IPv4Network(line.prefix).prefixlen >= 4 else ""
                     if use:
                         yield self.finding(
                             f"{peer.where}.{name}",
@@ -182,7 +191,7 @@ class FilterBackwards(Rule):
     id, title = "BRD017", "filter that lets nothing through"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for name, peer in _peers(design).items():
+        for name, peer in list_peers(design).items():
             for key, lines in (("accept", peer.accept), ("announce", peer.announce)):
                 for index, line in enumerate(lines or ()):
                     if line.up_to is not None and 0 < line.up_to < line.prefix.prefixlen:
@@ -215,7 +224,7 @@ class PeerNotAuthenticated(Rule):
     id, severity, title = "BRD018", "warning", "external session without authentication"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for name, peer in _peers(design).items():
+        for name, peer in list_peers(design).items():
             if not peer.password:
                 yield self.finding(
                     f"networks.business.border.peers.{name}",
@@ -248,7 +257,7 @@ class PeerAsnReserved(Rule):
     id, title = "BRD019", "AS number that nobody can have"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for name, peer in _peers(design).items():
+        for name, peer in list_peers(design).items():
             if peer.asn in _RESERVED:
                 yield self.finding(
                     f"networks.business.border.peers.{name}.asn",
@@ -267,7 +276,8 @@ class LimitStopsNothing(Rule):
     """Limit a peer's routes to what is expected of it.
 
     What it checks:
-        `max_routes` is below the internet's whole table, and not below the prefixes that `accept` names one by one.
+        `max_routes` is below the internet's whole table, and not below what `accept` names: one route for each prefix, or two
+        where its parts are taken as well (`up_to`).
 
     Why it matters:
         The limit is there for the day on which the peer leaks: one that lets a whole table in fills the forwarding table of every
@@ -283,8 +293,9 @@ class LimitStopsNothing(Rule):
     id, severity, title = "BRD020", "warning", "limit of routes that does not fit"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for name, peer in _peers(design).items():
-            exact = sum(line.up_to is None for line in peer.accept or ())
+        for name, peer in list_peers(design).items():
+            lines = peer.accept or []
+            least = sum(2 if (line.up_to or 0) > line.prefix.prefixlen else 1 for line in lines)
             where = f"networks.business.border.peers.{name}.max_routes"
             if peer.max_routes >= FULL_TABLE:
                 yield self.finding(
@@ -292,79 +303,14 @@ class LimitStopsNothing(Rule):
                     f"{name} may send {peer.max_routes} routes, the whole internet's",
                     f"< {FULL_TABLE}",
                     str(peer.max_routes),
-                    f"set max_routes to a few times what {name} announces, such as {max(10, 5 * exact)}",
+                    f"set max_routes to a few times what {name} announces, such as {max(10, 5 * least)}",
                 )
-            elif peer.max_routes < exact:
+            elif peer.max_routes < least:
+                taken = list_names((say_line(Filter(str(line.prefix), line.up_to or 0)) for line in lines), 2)
                 yield self.finding(
                     where,
-                    f"{name} may send {peer.max_routes} of the {exact} prefixes that accept names",
-                    f">= {exact}",
+                    f"{name} may send {count_things(peer.max_routes, 'route')}, and accept takes {taken}",
+                    f">= {least}",
                     str(peer.max_routes),
-                    f"set max_routes to {2 * exact} or more",
-                )
-
-
-class BorderLinkUnusable(Rule):
-    """Number links to border peers with addresses of links.
-
-    What it checks:
-        Prefixes of `links` touch neither loopback, link-local, multicast and reserved ranges nor the pool of a network.
-
-    Why it matters:
-        The switch refuses the address or never forwards from it; inside a pool it is a device's of the cluster as well.
-
-    How to fix:
-        Correct the prefix: it is the peer's to give.
-
-    Source:
-        RFC 6890 (special-purpose address registry); RFC 1112.
-    """
-
-    id, title = "BRD021", "link to a border peer with addresses that no link has"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        pools = {IPv4Network(n.pool, strict=False): f"the pool of {n.name}" for n in design.plan.networks if n.pool}
-        for name, peer in _peers(design).items():
-            for index, link in enumerate(peer.links):
-                if use := _name_special(str(link.prefix), {**FORGED, **pools}):
-                    yield self.finding(
-                        f"networks.business.border.peers.{name}.links.{index}.prefix",
-                        f"link {index + 1} of {name} has addresses of {use}",
-                        "a /30 or /31 that the peer gives",
-                        str(link.prefix),
-                        "correct the prefix",
-                    )
-
-
-class LinksUneven(Rule):
-    """Give the links of one border peer one speed.
-
-    What it checks:
-        `speed_gbps` of all links of a peer.
-
-    Why it matters:
-        BGP deals flows over both links evenly: the slower one is full while the faster one is half empty, and carries half of
-        everything when the faster one fails.
-
-    How to fix:
-        Order the same speed for both.
-
-    Source:
-        RFC 2992: ECMP deals flows without regard to the speed of the next hops.
-    """
-
-    id, severity, title = "BRD022", "warning", "links of one border peer at different speeds"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        network = design.plan.network("business")
-        for name, peer in _peers(design).items():
-            default = network.fabric_speed_gbps if network is not None else 0
-            speeds = sorted({link.speed_gbps or default for link in peer.links})
-            if len(speeds) > 1:
-                yield self.finding(
-                    f"networks.business.border.peers.{name}.links",
-                    f"the links of {name} run at {list_names(f'{speed}G' for speed in speeds)}",
-                    "one speed",
-                    list_names(f"{speed} Gb/s" for speed in speeds),
-                    f"set speed_gbps of all its links to {speeds[-1]}, or to {speeds[0]}",
+                    f"set max_routes to {2 * least} or more",
                 )

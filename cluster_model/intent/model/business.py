@@ -35,6 +35,8 @@ class BorderLink(Model):
     """Cage of the border leaf that it is plugged into; default: the peer's id."""
     speed_gbps: Annotated[int, Field(ge=1, le=1600)] | None = None
     """Speed; default: that of the fabric's links."""
+    mtu_bytes: Annotated[int, Field(ge=1280, le=9600)] = 1500
+    """MTU of its two ends, as agreed with the peer. Larger packets of tenants are answered by ICMP, and sent again smaller."""
 
 
 class BorderPeer(Model):

@@ -112,4 +112,5 @@ def _plug(ctx: Context, draft: SwitchDraft, cage: Cage, speed_gbps: int, link: B
         )
         return
     own, far = cut_link(link.prefix)
-    draft.external_ports.append(ExternalPort(peer, open_cage(draft, cage, mode), cage.number, mode.speed_gbps, own, far))
+    port = open_cage(draft, cage, mode)
+    draft.external_ports.append(ExternalPort(peer, port, cage.number, mode.speed_gbps, link.mtu_bytes, own, far))

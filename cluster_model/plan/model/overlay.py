@@ -177,6 +177,7 @@ class External:
     port: str
     cage: int
     speed_gbps: int
+    mtu_bytes: int
     address: str
     peer_address: str
     asn: int
@@ -194,6 +195,7 @@ class ExternalPort:
     port: str
     cage: int
     speed_gbps: int
+    mtu_bytes: int
     address: str
     peer_address: str
 

@@ -250,6 +250,7 @@ class Overlays:
             port=port.port,
             cage=port.cage,
             speed_gbps=port.speed_gbps,
+            mtu_bytes=port.mtu_bytes,
             address=port.address,
             peer_address=port.peer_address,
             asn=peer.asn,

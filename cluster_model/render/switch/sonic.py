@@ -41,7 +41,7 @@ def build_config_db(scene: Scene, switch: Switch) -> Config:
         **tabulate_system(switch, scene.plan.site, support, lossless is not None),
         **tabulate_services(switch, scene.plan.site),
         **tabulate_access(switch, scene.plan.site),
-        **plug_ports(switch, slots, vrfs, scene.cable_fecs.get(switch.name, {}), network.host_mtu_bytes),
+        **plug_ports(switch, slots, vrfs, scene.cable_fecs.get(switch.name, {})),
         **tabulate_neighbours(scene, switch),
         **tabulate_vlans(switch),
     }

@@ -52,9 +52,7 @@ def _alias(support: SonicSupport, mode: CageMode, sub: int) -> str:
     return support.alias.format(cage=mode.cage, sub=sub + 1, letter=letter)
 
 
-def plug_ports(
-    switch: Switch, slots: tuple[CageSlot, ...], vrfs: Mapping[str, str], fecs: Mapping[str, str], outside_mtu_bytes: int
-) -> Config:
+def plug_ports(switch: Switch, slots: tuple[CageSlot, ...], vrfs: Mapping[str, str], fecs: Mapping[str, str]) -> Config:
     """Return PORT, BREAKOUT_CFG and INTERFACE: what is plugged in is up and described, the rest is down.
 
     Args:
@@ -62,7 +60,6 @@ def plug_ports(
         slots: its ports.
         vrfs: the VRF of each routed port that lies in one, by port name.
         fecs: the error correction that each cable needs, by port name; a port without an entry keeps that of its speed.
-        outside_mtu_bytes: MTU of ports to external peers.
     """
     rows: Table = {slot.name: slot.idle for slot in slots}
     interfaces: Table = {}
@@ -90,7 +87,7 @@ def plug_ports(
             **rows[external.port],
             "admin_status": "up",
             "description": f"external:{external.peer}",
-            "mtu": str(outside_mtu_bytes),
+            "mtu": str(external.mtu_bytes),
         }
         interfaces[external.port] = {"vrf_name": vrfs[external.port]}
         interfaces[f"{external.port}|{external.address}"] = {}

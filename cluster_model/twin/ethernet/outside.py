@@ -81,7 +81,7 @@ def list_peer_lines(peer: Peer) -> list[str]:
     for border, end in peer.ports:
         port = name_port(border)
         length = end.address.partition("/")[2]
-        lines += [f"addr add {end.peer_address}/{length} dev {port}", f"link set {port} up"]
+        lines += [f"addr add {end.peer_address}/{length} dev {port}", f"link set {port} mtu {end.mtu_bytes} up"]
     return lines
 
 

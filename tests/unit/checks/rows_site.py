@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
+
 from small_plan import chain, intent, items, networks
 
+from cluster_model.checks.fabric.addresses import PRIVATE
 from cluster_model.plan.model.overlay import Filter
 
 RESOLVERS = "site.dns"
@@ -31,16 +34,30 @@ def _peer(key, value):
     return intent(f"{PEER}.{key}", value)
 
 
+def _mtu(mtu_bytes):
+    return _peer("links", [{"border": 1, "prefix": "100.64.0.0/31", "mtu_bytes": mtu_bytes}])
+
+
 def _border(asn=None, **fields):
     """Change the internet peer of the plan and, for its number, of the intent."""
     change = items("border_peers", "internet", **({"asn": asn} if asn else {}), **fields)
     return chain(change, _peer("asn", asn)) if asn else change
 
 
+def _list_public():
+    """Return the addresses that are not private, in as few prefixes as there are."""
+    left = [IPv4Network("0.0.0.0/0")]
+    for private in PRIVATE:
+        left = [part for each in left for part in (each.address_exclude(private) if private.subnet_of(each) else [each])]
+    return left
+
+
 def _filters(*lines):
     return tuple(Filter(*line) for line in lines)
 
 
+HALVES = (("0.0.0.0/1",), ("128.0.0.0/1",))
+PUBLIC = tuple((str(prefix), 24) for prefix in _list_public())
 PAIR = ("10.255.255.0/31", "10.255.255.2/31")
 RAIL_ONLY = networks("compute", tiers=1)
 INFINIBAND = {"technology": "infiniband", "mtu_bytes": 4096, "host_mtu_bytes": 4092}
@@ -133,13 +150,18 @@ FIRES = {
     "NET035": {"intel": (intent("networks.business.anycast_mac", "00:1b:21:aa:bb:cc"), "in a maker's range")},
     "RED012": {"one": (networks("storage", uplinks=1), "2 leafs of storage have a single uplink each")},
     "BRD014": {
+        "default in halves": (_border(64_496, accept=_filters(*HALVES)), "which is no public prefix (private, 100.64.0.0/10)"),
+        "all that is public": (_border(64_496, accept=_filters(*PUBLIC)), "which is no public prefix (private, 100.64.0.0/10)"),
         "announce": (_border(64_496), "which is no public prefix (private, 100.64.0.0/10)"),
         "nat": (
             chain(_border(64_496, announce=_filters(("203.0.113.0/24", 32)))),
             "red leaves to the internet with 100.65.0.0/29",
         ),
     },
-    "BRD015": {"default": (_border(announce=_filters(("0.0.0.0/0",))), "internet is told the default route")},
+    "BRD015": {
+        "default": (_border(announce=_filters(("0.0.0.0/0",))), "internet is told the default route"),
+        "halves": (_border(announce=_filters(*HALVES)), "internet is told the default route in parts"),
+    },
     "BRD016": {
         "loopback": (_border(accept=_filters(("127.0.0.0/8", 24))), "lets 127.0.0.0/8 up to /24 through"),
         "private from the internet": (
@@ -154,13 +176,19 @@ FIRES = {
         "whole table": (_peer("max_routes", 2_000_000), "the whole internet's"),
         "too low": (
             chain(_peer("accept", [{"prefix": "10.200.0.0/24"}, {"prefix": "10.201.0.0/24"}]), _peer("max_routes", 1)),
-            "1 of the 2 prefixes",
+            "may send 1 route, and accept takes 10.200.0.0/24, 10.201.0.0/24",
+        ),
+        "one for all parts": (
+            chain(_peer("accept", [{"prefix": "10.200.0.0/14", "up_to": 24}]), _peer("max_routes", 1)),
+            "may send 1 route, and accept takes 10.200.0.0/14 up to /24",
         ),
     },
     "BRD021": {
         "loopback": (_peer("links", [{"border": 1, "prefix": "127.0.0.0/31"}]), "addresses of loopback"),
         "pool": (_peer("links", [{"border": 1, "prefix": "10.68.0.0/31"}]), "the pool of business"),
     },
+    "BRD023": {"jumbo": (_mtu(9000), "packets of up to 9000 bytes go to internet, and few peers take over 1500")},
+    "BRD024": {"beyond": (_mtu(9300), "MTU 9300 of the link to internet is above what test/leaf carries")},
     "BRD022": {
         "uneven": (
             _peer(
@@ -202,7 +230,12 @@ SILENT = {
     "BRD017": {"alone": _peer("accept", [{"prefix": "0.0.0.0/0", "up_to": 0}])},
     "BRD018": {"there": _peer("password", True)},
     "BRD019": {"public": _peer("asn", 64_496)},
-    "BRD020": {"a few": _peer("max_routes", 10)},
+    "BRD020": {
+        "a few": _peer("max_routes", 10),
+        "one prefix": chain(_peer("accept", [{"prefix": "10.200.0.0/14"}]), _peer("max_routes", 1)),
+    },
     "BRD021": {"public": _peer("links", [{"border": 1, "prefix": "198.51.100.0/31"}])},
+    "BRD023": {"tunnel": _mtu(1400), "default": _mtu(1500)},
+    "BRD024": {"just fits": _mtu(9216)},
     "BRD022": {"both": _peer("links", [{"border": n, "prefix": f"100.64.0.{2 * n}/31", "speed_gbps": 10} for n in (1, 2)])},
 }

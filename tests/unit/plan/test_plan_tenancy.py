@@ -355,6 +355,7 @@ def test_a_border_leaf_has_the_peers_that_are_plugged_into_it(plan):
         port="swp1",
         cage=1,
         speed_gbps=100,
+        mtu_bytes=1500,
         address="198.51.100.3/31",
         peer_address="198.51.100.2",
         asn=64496,

@@ -48,7 +48,8 @@ def plan(name: str) -> Plan:
         for tenant in data["tenants"].values():
             tenant.pop("nat", None)
     if name == "driving-mlag":
-        networks["business"] |= {"homing": "mlag", "underlay": "numbered"}
+        networks["business"] |= {"homing": "mlag", "underlay": "numbered", "host_mtu_bytes": 9000}
+        networks["business"]["border"]["peers"]["vehicles"]["links"][0]["mtu_bytes"] = 9100
         data["tenants"]["perception"]["subnets"]["front"]["untagged"] = True
         data["tenants"]["intake"]["subnets"]["line"]["untagged"] = True
         networks["business"]["border"]["peers"]["internet"]["announce"] = []

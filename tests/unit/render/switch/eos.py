@@ -48,7 +48,8 @@ def intent(name: str) -> dict[str, Any]:
         for tenant in data["tenants"].values():
             tenant.pop("nat", None)
     if name == "mlag":
-        data["networks"]["business"] |= {"homing": "mlag", "underlay": "numbered"}
+        data["networks"]["business"] |= {"homing": "mlag", "underlay": "numbered", "host_mtu_bytes": 9000}
+        data["networks"]["business"]["border"]["peers"]["vehicles"]["links"][0]["mtu_bytes"] = 9100
         data["networks"]["compute"]["isolation"] = "vrf"
         data["tenants"]["perception"]["subnets"]["front"]["untagged"] = True
         data["tenants"]["intake"]["subnets"]["line"]["untagged"] = True
