@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from cluster_model.catalogue.ground import Strict
@@ -94,6 +95,8 @@ class Platform(Strict):
     """Largest MTU it accepts on a routed port."""
     vrf_name_length: int = 15
     """Longest VRF name, `vrf_prefix` included."""
+    reserved_names: list[re.Pattern[str]] = []
+    """Names of its own devices and tables, which no VRF can have, as regular expressions of the whole name, in small letters."""
     reserved_vlans: list[tuple[int, int]] = []
     """VLANs that it keeps for itself, as ranges with both ends."""
     vrf_prefix: str = ""
@@ -122,6 +125,8 @@ class Platform(Strict):
     """What of the rendered files is checked, and by what; sentences."""
     not_validated: list[str] = []
     """What is not checked; sentences."""
+    strict_above_weighted: bool = False
+    """Whether a strict queue has to lie above all weighted ones: a weighted queue takes all queues below it with it."""
     default_dscp_lossless: bool = False
     """Whether the untouched default map already sends DSCP 26 to class 3."""
     source: str

@@ -106,6 +106,42 @@ class CnpLossless(Rule):
             )
 
 
+class CnpNotStrict(Rule):
+    """Let congestion notifications overtake the data that they are about.
+
+    What it checks:
+        Where the strict queues of a NOS must lie above the weighted ones (EOS), `cnp_priority` is above every priority with PFC.
+
+    Why it matters:
+        There a weighted queue takes all queues below it into the round robin. The notifications' queue is one among equals, and
+        at full load they wait behind the data that they should slow down.
+
+    How to fix:
+        Set `cnp_priority` to 6, or `priority` to one below it.
+
+    Source:
+        Arista EOS manual, Quality of Service: `no priority` in a transmit queue makes it and all queues below it round robin;
+        `strict_above_weighted` of templates/switch/NOS/platform.yml.
+    """
+
+    id, title = "ROC025", "congestion notifications below a weighted queue"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        profile = design.plan.lossless
+        highest = max(profile.pfc_priorities, default=0)
+        for network in design.lossless if profile.cnp_priority < highest else ():
+            platform = design.platform(network)
+            if platform is not None and platform.strict_above_weighted:
+                yield self.finding(
+                    "lossless.cnp_priority",
+                    f"{platform.name} cannot send CNPs of priority {profile.cnp_priority} before data of priority {highest}",
+                    f"above {highest}, on the {network.name} switches",
+                    str(profile.cnp_priority),
+                    f"set cnp_priority to {6 if highest < 6 else 7}, or priority below {profile.cnp_priority}",
+                )
+                break
+
+
 class DscpValues(Rule):
     """Mark RoCE data, notifications and everything else differently.
 

@@ -14,10 +14,8 @@ from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model.overlay import BorderPeer, Subnet, Tenant
 from cluster_model.plan.tenancy.meetings import passes
 
-TAKEN = re.compile(
-    r"all|default|mgmt|lo|bridge|dummy\d*|(?:eth|swp|vlan|bond|vni|vxlan|loopback|portchannel)[\d.]+(?:s\d+)?", re.IGNORECASE
-)
-"""Words of the systems themselves, and names that their devices have."""
+TAKEN = re.compile(r"all|default|mgmt")
+"""Words for VRFs that every system has."""
 
 
 def _holders(design: Design) -> Iterator[tuple[Tenant | BorderPeer, str, str, set[str]]]:
@@ -80,8 +78,8 @@ class VrfNameTaken(Rule):
     """Call no VRF what a switch calls something else.
 
     What it checks:
-        VRF names, as each system spells them, against words of the system (default, mgmt, lo, all) and names of its devices
-        (bridge, eth0, swp1, vlan10, bond1, vni10010).
+        VRF names, as each system spells them and whatever their capitals, against words of all systems (default, mgmt, all) and
+        names that the system gives its own devices and tables (bridge, eth0, swp1, vlan10, peerlink, main).
 
     Why it matters:
         A VRF is a network device on Linux. The second device of a name cannot be made, and which of the two comes first
@@ -92,7 +90,7 @@ class VrfNameTaken(Rule):
 
     Source:
         Linux: names of network devices are unique in a namespace; FRR: the first VRF is called default; sonic-vrf.yang and
-        mgmt_vrf of SONiC: mgmt.
+        mgmt_vrf of SONiC: mgmt; `reserved_names` of templates/switch/NOS/platform.yml.
     """
 
     id, title = "VRF002", "VRF name that a switch needs itself"
@@ -101,7 +99,8 @@ class VrfNameTaken(Rule):
         for holder, what, where, systems in _holders(design):
             platforms = [platform for name in sorted(systems) if (platform := design.catalogue.platforms.get(name))]
             for platform in platforms:
-                if TAKEN.fullmatch(platform.vrf(holder.vrf)):
+                name = platform.vrf(holder.vrf).lower()
+                if any(pattern.fullmatch(name) for pattern in (TAKEN, *platform.reserved_names)):
                     yield self.finding(
                         where,
                         f"{platform.name} has something else that is called {holder.vrf}, the VRF of {what}",

@@ -100,6 +100,16 @@ FIRES = {
     "ROC006": {"off": (lossless(watchdog=False), "watchdog is off")},
     "ROC007": {"one byte short": (networks("compute", host_mtu_bytes=4191), "less than 4096")},
     "ROC008": {"long": (items("cables", "compute-leaf", length_m=101.0), "4 lossless cables of compute longer than 100 m")},
+    "ROC025": {
+        "below": (
+            chain(platform(strict_above_weighted=True), lossless(cnp_priority=2)),
+            "TestOS cannot send CNPs of priority 2 before data of priority 3",
+        ),
+        "below one of two": (
+            chain(platform(strict_above_weighted=True), lossless(cnp_priority=4, pfc_priorities=(3, 5))),
+            "before data of priority 5",
+        ),
+    },
     "ROC009": {"swapped": (lossless(ecn=((400, 1500, 1500, 100),)), "begins at 1500 kB")},
     # 100 MiB are 104,858 kB: one ninth is 11,651 kB, the share of 400 in 25,600 Gb/s is 1,639 kB
     "ROC011": {"above one ninth": (lossless(ecn=((400, 150, 11_652, 100),)), "already pauses")},
@@ -215,6 +225,11 @@ SILENT = {
     "ROC008": {
         "just short enough": items("cables", "compute-leaf", length_m=100.0),
         "TCP": items("cables", "storage", length_m=300.0),
+    },
+    "ROC025": {
+        "any order": lossless(cnp_priority=2),
+        "above": platform(strict_above_weighted=True),
+        "no data": chain(platform(strict_above_weighted=True), networks("compute", lossless=False), lossless(cnp_priority=2)),
     },
     "ROC009": {"ordered": lossless(ecn=((400, 1499, 1500, 100),))},
     "ROC011": {

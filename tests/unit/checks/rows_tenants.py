@@ -224,8 +224,8 @@ FIRES = {
     },
     "VRF002": {
         "default": (_tenant("red", vrf="default"), "TestOS has something else that is called default"),
-        "device": (_tenant("red", vrf="vlan17"), "called vlan17"),
-        "peer": (_peer("internet", vrf="eth0"), "called eth0"),
+        "device": (chain(_tenant("red", vrf="Vlan17"), platform(reserved_names=[r"lo|vlan\d+"])), "called Vlan17"),
+        "peer": (chain(_peer("internet", vrf="eth0"), platform(reserved_names=[r"eth\d+"])), "called eth0"),
     },
     "VRF003": {
         "tenants": (_tenant("blue", vrf="red"), "the VRFs of tenant red and tenant blue are both called red"),
@@ -409,7 +409,10 @@ SILENT = {
         "fifteen": _tenant("red", vrf="perception-trai"),
         "not on the border": chain(_tenant("services", vrf="everybody"), _other_border_nos(vrf_name_length=8)),
     },
-    "VRF002": {"prefix": chain(_tenant("red", vrf="default"), platform(vrf_prefix="Vrf")), "alike": _tenant("red", vrf="vlan")},
+    "VRF002": {
+        "prefix": chain(_tenant("red", vrf="default"), platform(vrf_prefix="Vrf")),
+        "alike": chain(_tenant("red", vrf="vlan"), platform(reserved_names=[r"lo|vlan\d+"])),
+    },
     "VRF003": {"other case": _tenant("blue", vrf="Red")},
     "VRF004": {
         "both hidden": chain(
