@@ -190,6 +190,43 @@ class UnevenLinks(Rule):
             )
 
 
+OOB_MTU_BYTES = 1500
+
+
+class OobMtu(Rule):
+    """Leave the out-of-band network at the MTU that everything on it has.
+
+    What it checks:
+        `mtu_bytes` and `host_mtu_bytes` of `networks.oob` are at most 1500.
+
+    Why it matters:
+        BMCs, PDUs, installers and the switches' management ports take 1500 bytes. What is sent to them in larger frames is
+        dropped on the last meter, and nobody tells the sender: a login works, a firmware file or an installation stands still.
+        The site's routers get large frames too.
+
+    How to fix:
+        Leave both out: 1500.
+
+    Source:
+        RFC 894: 1500 bytes are what every station on Ethernet takes; RFC 2923, section 2.1 (black holes of path MTU discovery).
+    """
+
+    id, severity, title = "NET039", "warning", "large frames out of band"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        oob = design.cluster.networks.oob
+        for key, who in (("mtu_bytes", "switches"), ("host_mtu_bytes", "servers")):
+            mtu_bytes = getattr(oob, key)
+            if mtu_bytes is not None and mtu_bytes > OOB_MTU_BYTES:
+                yield self.finding(
+                    f"networks.oob.{key}",
+                    f"out-of-band {who} send {mtu_bytes} bytes, and BMCs and PDUs take {OOB_MTU_BYTES}",
+                    f"<= {OOB_MTU_BYTES} bytes",
+                    f"{mtu_bytes} bytes",
+                    f"leave {key} out",
+                )
+
+
 class OobVlanIds(Rule):
     """Give each out-of-band segment a VLAN of its own.
 

@@ -9,6 +9,7 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.tenancy.evpn import SYSTEM_MACS
 
 
 class UnitsApart(Rule):
@@ -215,5 +216,38 @@ class GatewayMacOfMaker(Rule):
                 f"{mac} is in a maker's range, so that some card has it",
                 "a locally administered MAC, or VRRP's 00:00:5e:00:01",
                 mac,
+                "leave anycast_mac out, or take 02:00:00:00:00:01",
+            )
+
+
+class GatewayMacOfPair(Rule):
+    """Take a MAC for gateways that no leaf pair has.
+
+    What it checks:
+        `networks.business.anycast_mac` does not begin with 02:67:79:00, as the system MACs of leaf pairs do: 02:67:79:00:00:01 is
+        that of unit 1.
+
+    Why it matters:
+        With Ethernet segments and MLAG the pair's system MAC is the LACP partner of its servers, on Cumulus also the MAC that
+        other leafs send routed traffic to. Frames for a gateway and for the pair cannot be told apart.
+
+    How to fix:
+        Leave it out, or take one that begins otherwise, such as 02:00:00:00:00:01.
+
+    Source:
+        docs/how-the-plan-decides.md (the system MAC of a unit); RFC 7432, section 5 (it is part of the segment's identifier).
+    """
+
+    id, title = "NET038", "gateway MAC of a leaf pair"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        business = design.cluster.networks.business
+        if business is not None and business.anycast_mac.startswith(SYSTEM_MACS):
+            unit = int(business.anycast_mac.replace(":", "")[8:], 16)
+            yield self.finding(
+                "networks.business.anycast_mac",
+                f"the gateways' MAC is the system MAC of the leafs of unit {unit}",
+                f"a MAC that does not begin with {SYSTEM_MACS.rstrip(':')}",
+                business.anycast_mac,
                 "leave anycast_mac out, or take 02:00:00:00:00:01",
             )

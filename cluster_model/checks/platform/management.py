@@ -200,3 +200,33 @@ class RouterMacsForgotten(Rule):
                     release,
                     f"run {since} or later there, and set networks.business{key}.release to what runs",
                 )
+
+
+class NoLogs(Rule):
+    """Keep what switches say in another place than the switch.
+
+    What it checks:
+        `site.syslog` names a log collector.
+
+    Why it matters:
+        A switch keeps its log on itself, some in memory: after a reboot nobody can say what came before it, and what happened on
+        a hundred switches at once has to be read on each.
+
+    How to fix:
+        Name a collector under `site.syslog`.
+
+    Source:
+        NIST SP 800-92, Guide to Computer Security Log Management, section 3.1: hosts hand their logs to log servers.
+    """
+
+    id, severity, title = "NOS019", "info", "switches that log to nobody"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        if not design.cluster.site.syslog and design.routed:
+            yield self.finding(
+                "site",
+                "switches keep their logs to themselves: the site names no log collector",
+                "an address under site.syslog",
+                "none",
+                "add syslog: [ADDRESS] to site",
+            )

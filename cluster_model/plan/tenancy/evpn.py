@@ -261,18 +261,22 @@ class Overlays:
         )
 
 
+SYSTEM_MACS = "02:67:79:00:"
+"""How the system MACs of all leaf pairs begin; locally administered."""
+
+
 def find_untagged(subnets: Sequence[Subnet]) -> Subnet | None:
     """Return the subnet that goes without a tag on a server's bond: the first that asks for it, by tenant and subnet id."""
     return next((subnet for subnet in subnets if subnet.untagged), None)
 
 
 def format_system_mac(unit: int) -> str:
-    """Return the LACP system MAC that the leafs of a unit share (locally administered).
+    """Return the system MAC that the leafs of a unit share, for LACP and MLAG.
 
     >>> format_system_mac(258)
     '02:67:79:00:01:02'
     """
-    return f"02:67:79:00:{unit >> 8 & 255:02x}:{unit & 255:02x}"
+    return f"{SYSTEM_MACS}{unit >> 8 & 255:02x}:{unit & 255:02x}"
 
 
 def format_esi(system_mac: str, number: int) -> str:

@@ -147,6 +147,15 @@ FIRES = {
         "broadcast": (intent("networks.business.anycast_mac", "ff:ff:ff:ff:ff:ff"), "is broadcast"),
         "zero": (intent("networks.business.anycast_mac", "00:00:00:00:00:00"), "is zero"),
     },
+    "NET038": {
+        "unit 1": (intent("networks.business.anycast_mac", "02:67:79:00:00:01"), "is the system MAC of the leafs of unit 1"),
+        "unit to come": (intent("networks.business.anycast_mac", "02:67:79:00:01:00"), "of the leafs of unit 256"),
+    },
+    "NET039": {
+        "switches": (intent("networks.oob.mtu_bytes", 9000), "out-of-band switches send 9000 bytes"),
+        "servers": (intent("networks.oob.host_mtu_bytes", 9000), "out-of-band servers send 9000 bytes"),
+    },
+    "NOS019": {"nobody": (intent("site.syslog", []), "the site names no log collector")},
     "NET035": {"intel": (intent("networks.business.anycast_mac", "00:1b:21:aa:bb:cc"), "in a maker's range")},
     "RED012": {"one": (networks("storage", uplinks=1), "2 leafs of storage have a single uplink each")},
     "BRD014": {
@@ -200,6 +209,9 @@ FIRES = {
 }
 
 SILENT = {
+    "NET038": {"beside": intent("networks.business.anycast_mac", "02:67:79:01:00:01")},
+    "NET039": {"said": chain(intent("networks.oob.mtu_bytes", 1500), intent("networks.oob.host_mtu_bytes", 1400))},
+    "NOS019": {"one": intent("site.syslog", ["10.255.0.15"])},
     "SIT001": {"unicast": _dns("10.255.0.53", "192.168.9.53")},
     "SIT002": {"two and four": intent("site.ntp", [f"10.255.0.{n}" for n in range(123, 127)])},
     "SIT003": {"own": intent("site.domain", "pod-1.example.net"), "SIT004's": intent("site.domain", "cluster.local")},
