@@ -8,6 +8,7 @@ Stages are imported by the functions that run them: to import this module costs 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -173,7 +174,7 @@ def _run_stages(inspection: Inspection, cluster: Cluster, *, rules: bool) -> lis
 
     loaded = inspection.loaded
     extra = loaded.folder / "catalogue"
-    inspection.catalogue, findings = load_catalogue(extra if extra.is_dir() else None)
+    inspection.catalogue, findings = load_catalogue(extra if os.path.lexists(extra) else None)
     if has_errors(findings):
         return findings
     made, more = build_plan(cluster, inspection.catalogue, loaded.facts, loaded.digest)
@@ -251,13 +252,12 @@ def render(opened: Opened, only: Collection[str] | None = None) -> dict[str, byt
         RefusedError: a switch template is broken (RND001), or data reads like a reference to a secret (RND002).
         UnknownNameError: there is no such family.
     """
-    from cluster_model.intent.load import sum_inputs
     from cluster_model.render.switch import SwitchTemplateError
     from cluster_model.render.tree import DataError, render_tree
 
     check_families(only or ())
     try:
-        return render_tree(opened.plan, opened.catalogue, only, findings=opened.findings, inputs=sum_inputs(opened.loaded))
+        return render_tree(opened.plan, opened.catalogue, only, findings=opened.findings, inputs=opened.loaded.inputs)
     except (SwitchTemplateError, DataError) as error:
         raise RefusedError([error.finding]) from error
 
@@ -278,7 +278,7 @@ def write(
         Paths written, removed, unchanged and foreign, relative and sorted.
 
     Raises:
-        WriteError: the folder is not gpuyard's or cannot be written. What stood there stands.
+        WriteError: the folder is not gpuyard's, or another cluster's, or cannot be written. What stood there stands.
     """
     from cluster_model.render.write import compare_tree, write_tree
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,7 @@ import yaml
 
 from cluster_model.diagnostic import Diagnostic, Severity
 from cluster_model.intent.source.yaml_source import refuse_yaml
-from cluster_model.paths import PACKAGE
-from cluster_model.reading import read_file
+from cluster_model.reading import TooLargeError, read_file
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Loc = tuple[int | str, ...]
@@ -46,12 +46,12 @@ class Document:
     Args:
         path: where it lies.
         data: what it holds.
-        shipped: whether it came with gpuyard rather than from a user.
+        text: its text.
     """
 
     path: Path
     data: Any
-    shipped: bool = True
+    text: str = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ class Document:
 
     def locate(self, loc: Loc, key: bool = False) -> tuple[int, int]:
         """Return 1-based line and column of the value at `loc`, of its key, or of the nearest thing around it."""
-        node = yaml.compose(self.path.read_text("utf-8-sig"), Loader=_Base)
+        node = yaml.compose(self.text, Loader=_Base)
         mark = node.start_mark if node is not None else None
         for index, part in enumerate(loc):
             last = index == len(loc) - 1
@@ -96,9 +96,9 @@ class Document:
 
 
 def display_path(path: Path) -> str:
-    """Return `path` from the working directory where it lies below it."""
+    """Return `path` from the working directory where it lies below it; of a link, that of the link itself."""
     try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
+        return Path(os.path.abspath(path)).relative_to(Path.cwd()).as_posix()  # noqa: PTH100 - resolve() follows links
     except ValueError:
         return path.as_posix()
 
@@ -111,29 +111,36 @@ _parse_ours = lru_cache(maxsize=256)(_parse)
 """Once for each text, which is read for every cluster that is opened; no reader changes what it holds."""
 
 
-def read_document(path: Path, shipped: bool = True) -> Document | Diagnostic:
-    """Read one YAML file; return CAT001 where that cannot be done."""
+def refuse_file(path: Path, found: str) -> Diagnostic:
+    """Return CAT010 for what stands in place of a file or folder of a cluster's catalogue."""
+    fix = "move it out of the catalogue"
+    if found.startswith("a link"):
+        fix = "put a copy of what it leads to in its place; for a catalogue that clusters share, a git submodule"
+    name = display_path(path)
+    expected = "folders and files of the cluster's own; a link leads to a file in catalogue/"
+    return Diagnostic("CAT010", "error", "", f"{name} is not taken into the catalogue", expected, found, fix, name)
+
+
+def read_document(path: Path, folder: Path | None = None) -> Document | Diagnostic:
+    """Read one YAML file; return CAT001 where that cannot be done.
+
+    Args:
+        path: the file.
+        folder: the catalogue of a cluster, in which it must lie; None: it came with gpuyard.
+    """
     name = display_path(path)
     wanted = "a YAML file holding one mapping"
     try:
-        raw = read_file(path, MOST_BYTES, next((above for above in path.parents if above.name == "catalogue"), path.parent))
-        is_ours = path.is_relative_to(PACKAGE.parent)
-        refused = None if is_ours else refuse_yaml(name, raw)
+        raw = read_file(path, MOST_BYTES, folder)
+        refused = None if folder is None else refuse_yaml(name, raw)
         if refused is not None and refused.id == "YML009":
             return replace(refused, id="CAT001")
         text = raw.decode("utf-8-sig")
-        data = _parse_ours(text) if is_ours else _parse(text)
+        data = _parse_ours(text) if folder is None else _parse(text)
     except OSError as error:
-        return Diagnostic(
-            "CAT001",
-            "error",
-            "",
-            f"{name} cannot be read",
-            wanted,
-            error.strerror or "",
-            "check that it exists and is readable",
-            name,
-        )
+        is_large = isinstance(error, TooLargeError)
+        fix = "a device file has some kB: move it out of the catalogue" if is_large else "check that it exists and is readable"
+        return Diagnostic("CAT001", "error", "", f"{name} cannot be read", wanted, error.strerror or "", fix, name)
     except UnicodeDecodeError:
         return Diagnostic(
             "CAT001", "error", "", f"{name} is not text", wanted, "bytes that are not UTF-8", "save it as UTF-8", name, 1, 1
@@ -150,4 +157,4 @@ def read_document(path: Path, shipped: bool = True) -> Document | Diagnostic:
         return Diagnostic(
             "CAT001", "error", "", f"{name} is not a catalogue file", wanted, actual, "see docs/add-a-server.md", name, 1, 1
         )
-    return Document(path, data, shipped)
+    return Document(path, data, text)

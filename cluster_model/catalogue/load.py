@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from cluster_model.catalogue.audit import audit_device
-from cluster_model.catalogue.document import Document, read_document
+from cluster_model.catalogue.document import Document, read_document, refuse_file
 from cluster_model.catalogue.faults import translate
 from cluster_model.catalogue.media_types import Media
 from cluster_model.catalogue.netbox import derive_block
@@ -19,10 +19,10 @@ from cluster_model.catalogue.platform_types import Platform
 from cluster_model.catalogue.types import DeviceType, Gpu, Nic, PduBlock, Server, Switch
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.paths import CATALOGUE, TEMPLATES
+from cluster_model.reading import CATALOGUE_FOLDERS, list_catalogue
 
 Kind = Literal["device", "switch", "server", "pdu", "gpu", "nic", "platform"]
 Value = TypeVar("Value", bound=BaseModel)
-_FOLDERS = ("device-types", "gpus", "nics")
 
 
 class Shelf(Mapping[str, Value]):
@@ -81,6 +81,7 @@ class Catalogue:
     nics: Shelf[Nic]
     platforms: Shelf[Platform]
     _media_files: tuple[Path, ...]
+    _read: Callable[[Path], Document | Diagnostic]
     _media: list[Media] = field(default_factory=list)
     _findings: list[Diagnostic] = field(default_factory=list)
 
@@ -88,7 +89,7 @@ class Catalogue:
     def media(self) -> Media:
         """Return transceivers, cables and lengths; read on first use."""
         if not self._media:
-            self._media.append(_read_media(self._media_files, self._findings))
+            self._media.append(_read_media(map(self._read, self._media_files), self._findings))
         return self._media[0]
 
     def device(self, ref: str) -> DeviceType | None:
@@ -146,41 +147,46 @@ def load_catalogue(extra: Path | None = None) -> tuple[Catalogue, list[Diagnosti
 
     Our own files are read one by one as they are asked for; those of `extra` are read at once, so that their findings are known.
     """
-    roots = [CATALOGUE] if extra is None else [CATALOGUE, extra]
-    files = {folder: {k: v for root in roots for k, v in _list_files(root / folder).items()} for folder in _FOLDERS}
+    own, refused = list_catalogue(extra) if extra is not None else ([], {})
+    known = set(own)
+    ours = [path for folder in CATALOGUE_FOLDERS for path in sorted(CATALOGUE.glob(f"{folder}/*/*.y*ml"))]
+    files: dict[str, dict[str, Path]] = {folder: {} for folder in CATALOGUE_FOLDERS}
+    for path in (*ours, *(path for path in own if path.parent != extra)):
+        files[path.parts[-3]][_name_model(path)] = path
+
+    def read(path: Path) -> Document | Diagnostic:
+        return read_document(path, extra if path in known else None)
 
     def has(folder: str, name: str) -> bool:
         return name in files[folder]
 
     catalogue = Catalogue(
-        devices=Shelf(files["device-types"], lambda path, found: _read_device(path, found, has)),
-        gpus=Shelf(files["gpus"], lambda path, found: _read_plain(path, Gpu, found)),
-        nics=Shelf(files["nics"], lambda path, found: _read_plain(path, Nic, found)),
+        devices=Shelf(files["device-types"], lambda path, found: _read_device(read(path), found, has)),
+        gpus=Shelf(files["gpus"], lambda path, found: _read_plain(read(path), Gpu, found)),
+        nics=Shelf(files["nics"], lambda path, found: _read_plain(read(path), Nic, found)),
         platforms=Shelf(
             {path.parent.name: path for path in (TEMPLATES / "switch").glob("*/platform.yml")},
-            lambda path, found: _read_plain(path, Platform, found),
+            lambda path, found: _read_plain(read(path), Platform, found),
         ),
-        _media_files=tuple(path for root in roots if (path := root / "media.yaml").is_file()),
+        _media_files=(CATALOGUE / "media.yaml", *(path for path in own if path.parent == extra)),
+        _read=read,
+        _findings=[refuse_file(path, what) for path, what in refused.items()],
     )
-    if extra is None:
-        return catalogue, []
     shelves: tuple[Shelf[Any], ...] = (catalogue.devices, catalogue.gpus, catalogue.nics)
     for shelf in shelves:
         for name, path in shelf.files.items():
-            if path.is_relative_to(extra):
+            if path in known:
                 shelf.get(name)
     if len(catalogue._media_files) > 1:
         _ = catalogue.media
     return catalogue, catalogue.findings()
 
 
-def _list_files(folder: Path) -> dict[str, Path]:
-    paths = (path for path in folder.glob("*/*") if path.suffix in {".yaml", ".yml"})
-    return {f"{path.parent.name}/{path.stem}".lower().replace("_", "-").replace(" ", "-"): path for path in sorted(paths)}
+def _name_model(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}".lower().replace("_", "-").replace(" ", "-")
 
 
-def _read_plain(path: Path, model: type[Value], found: list[Diagnostic]) -> Value | None:
-    document = read_document(path)
+def _read_plain(document: Document | Diagnostic, model: type[Value], found: list[Diagnostic]) -> Value | None:
     if isinstance(document, Diagnostic):
         found.append(document)
         return None
@@ -195,8 +201,7 @@ def _build(document: Document, model: type[Value], found: list[Diagnostic]) -> V
         return None
 
 
-def _read_device(path: Path, found: list[Diagnostic], has: Callable[[str, str], bool]) -> DeviceType | None:
-    document = read_document(path)
+def _read_device(document: Document | Diagnostic, found: list[Diagnostic], has: Callable[[str, str], bool]) -> DeviceType | None:
     if isinstance(document, Diagnostic):
         found.append(document)
         return None
@@ -205,21 +210,20 @@ def _read_device(path: Path, found: list[Diagnostic], has: Callable[[str, str], 
         found.extend(findings)
         if block is None:
             return None
-        document = Document(document.path, {**document.data, "gpuyard": block})
+        document = replace(document, data={**document.data, "gpuyard": block})
     device = _build(document, DeviceType, found)
     if device is not None:
         found.extend(audit_device(document, device, has))
     return device
 
 
-def _read_media(paths: tuple[Path, ...], found: list[Diagnostic]) -> Media:
+def _read_media(documents: Iterable[Document | Diagnostic], found: list[Diagnostic]) -> Media:
     merged: dict[str, Any] = {"lengths_m": [], "transceivers": {}, "cables": {}, "fec": []}
-    for path in paths:
-        document = read_document(path)
+    for document in documents:
         if isinstance(document, Diagnostic):
             found.append(document)
             continue
-        complete = Document(path, {"lengths_m": [], "transceivers": {}, "cables": {}, **document.data})
+        complete = replace(document, data={"lengths_m": [], "transceivers": {}, "cables": {}, **document.data})
         media = _build(complete, Media, found)
         if media is not None:
             for key in ("transceivers", "cables"):

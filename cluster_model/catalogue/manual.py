@@ -52,4 +52,13 @@ MANUALS: dict[str, Entry] = {
         "is a typing error.",
         "Correct the cages or asic.bandwidth_gbps.",
     ),
+    "CAT010": Entry(
+        "link or special file in a cluster's catalogue",
+        "The catalogue of a cluster is the folder catalogue/ beside its intent, and lies there whole: neither it nor a folder "
+        "in it is a link, a link to a file leads to a file in catalogue/, and a file is no FIFO, socket or device. Otherwise any "
+        "file could be shown in findings, and delivered to the boot server, where everybody reads it. Only media.yaml and the "
+        "YAML files of makers, such as device-types/acme/g8.yaml, are read at all.",
+        "Put a copy of the files in the link's place. A catalogue that several clusters share can be a git submodule, a git "
+        "subtree or a bind mount.",
+    ),
 }

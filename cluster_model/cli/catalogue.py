@@ -44,10 +44,12 @@ def command(word: str, cluster: Path | None, form: str) -> None:
     read in the maker's own text.
     """
     from cluster_model.catalogue.load import load_catalogue
+    from cluster_model.cli.findings import print_findings
 
     folder = cluster if cluster is None or cluster.is_dir() else cluster.parent
-    extra = folder / "catalogue" if folder is not None and (folder / "catalogue").is_dir() else None
-    catalogue, _ = load_catalogue(extra)
+    catalogue, findings = load_catalogue(folder / "catalogue" if folder is not None else None)
+    if findings:
+        print_findings(findings, "text")
     entries = list(_list_entries(catalogue))
     chosen = [e for e in entries if word.lower() in e.name or word.lower() == e.kind]
     chosen = [e for e in chosen if e.name == word.lower()] or chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -20,7 +21,7 @@ from cluster_model.intent.source.messages import explain_refusals
 from cluster_model.intent.source.places import Source
 from cluster_model.intent.source.salvage import salvage, touches
 from cluster_model.intent.source.yaml_source import MAX_BYTES, explain_too_much, read_yaml
-from cluster_model.reading import TooLargeError, read_file
+from cluster_model.reading import TooLargeError, hash_file, list_catalogue, read_file
 
 FILE_NAME = "cluster.yml"
 INPUT_BYTES = 64_000_000
@@ -37,6 +38,7 @@ class Loaded:
         facts: what the vendor delivered.
         findings: everything found, in the order of print, located.
         digest: SHA-256 over everything that the plan depends on; empty when the intent cannot be read.
+        inputs: SHA-256 of each file that the digest is made from, by its name there; `-` for one that is not taken.
         folder: folder of the intent; CSV file names and `catalogue/` are relative to it.
     """
 
@@ -46,6 +48,7 @@ class Loaded:
     findings: list[Diagnostic] = field(default_factory=list)
     digest: str = ""
     folder: Path = Path()
+    inputs: dict[str, str] = field(default_factory=dict)
 
 
 def load_cluster(path: Path) -> Loaded:
@@ -89,50 +92,42 @@ def load_cluster(path: Path) -> Loaded:
             cluster, wrong = service.read(cluster, folder, shown)
             more += wrong
         findings += [source.locate(finding) for finding in more]
-    digest = compute_digest(file, list_inputs(cluster, folder))
-    return Loaded(cluster, source, facts, sorted(findings, key=attrgetter("sort_key")), digest, folder)
+    inputs = sum_inputs(file, list_inputs(cluster, folder))
+    return Loaded(cluster, source, facts, sorted(findings, key=attrgetter("sort_key")), compute_digest(inputs), folder, inputs)
 
 
-def compute_digest(file: Path, others: list[str]) -> str:
+def compute_digest(inputs: Mapping[str, str]) -> str:
     """Return the digest that ties a render to what it was made from.
 
     It is SHA-256 over one line per input, each `NAME<tab>SHA-256 of its bytes`: first the version (`gpuyard VERSION`, nothing
-    after the tab), then the intent as `cluster.yml`, then the others by name as the intent gives it, sorted. A file that is
-    missing, no regular file or larger than INPUT_BYTES has `-` for its hash.
+    after the tab), then the intent as `cluster.yml`, then the others by name as the intent gives it, sorted.
 
     Args:
-        file: the intent.
+        inputs: what `sum_inputs` returned.
+    """
+    lines = [f"{name}\t{inputs[name]}\n" for name in sorted(inputs, key=lambda name: (name != FILE_NAME, name))]
+    return hashlib.sha256("".join([f"gpuyard {__version__}\t\n", *lines]).encode()).hexdigest()
+
+
+def sum_inputs(file: Path, others: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of every file that the plan depends on, by its name, sorted.
+
+    One that is missing, no regular file, larger than INPUT_BYTES, or not in the intent's folder once links are followed, has `-`.
+
+    Args:
+        file: the intent, which stands as `cluster.yml`.
         others: names relative to the intent's folder, with forward slashes.
     """
-    total = hashlib.sha256(f"gpuyard {__version__}\t\n".encode())
-    for name, path in [(FILE_NAME, file), *((name, file.parent / name) for name in sorted(others))]:
-        try:
-            digest = hashlib.sha256(read_file(path, INPUT_BYTES)).hexdigest()
-        except (OSError, ValueError):
-            digest = "-"
-        total.update(f"{name}\t{digest}\n".encode())
-    return total.hexdigest()
+    paths = {**{name: file.parent / name for name in others}, FILE_NAME: file}
+    return {name: hash_file(path, INPUT_BYTES, file.parent) for name, path in sorted(paths.items())}
 
 
 def list_inputs(cluster: Cluster | None, folder: Path) -> list[str]:
-    """Return the files besides the intent that the plan depends on: fact files, SSH keys, and the folder's own catalogue."""
+    """Return the files besides the intent that the plan depends on: fact files, SSH keys, and those of the folder's catalogue."""
     tables = [] if cluster is None else [cluster.facts.servers, cluster.facts.switches, cluster.facts.pdus]
-    own = [path.relative_to(folder).as_posix() for path in (folder / "catalogue").rglob("*") if path.is_file()]
+    own = [path.relative_to(folder).as_posix() for path in list_catalogue(folder / "catalogue")[0]]
     named = [] if cluster is None else [file for service in list_services() for file in service.list_files(cluster)]
     return sorted({*own, *named, *(name for name in tables if name is not None)})
-
-
-def sum_inputs(loaded: Loaded) -> dict[str, str]:
-    """Return the sha256 of every file that an intent's digest is made from, by its name there; `-` for a missing one."""
-    others = list_inputs(loaded.cluster, loaded.folder)
-    paths = {FILE_NAME: Path(loaded.source.file), **{name: loaded.folder / name for name in others}}
-    sums = {}
-    for name, path in sorted(paths.items()):
-        try:
-            sums[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        except (OSError, ValueError):
-            sums[name] = "-"
-    return sums
 
 
 def _explain_unreadable(file: Path, error: OSError | ValueError) -> Diagnostic:

@@ -27,7 +27,7 @@ description:
     of it.
   - The rendered inventory is C(build/NAME/inventory/inventory.json), looked for in the working directory and in each folder above
     the intent, or in the folder named by E(GPUYARD_BUILD).
-  - An inventory that is missing, or older than the intent, its CSV files, its catalogue folder or gpuyard itself, is an error.
+  - An inventory that is missing, or older than the intent, its CSV files, its catalogue or gpuyard itself, is an error.
 author: gpuyard maintainers
 options:
   build:
@@ -55,6 +55,7 @@ FORMAT = "gpuyard-inventory-1"
 INTENTS = ("cluster.yml", "cluster.yaml")
 INPUT_BYTES = 64_000_000
 """A larger input counts as missing, as in a render."""
+CATALOGUE_FOLDERS = ("device-types", "gpus", "nics")
 
 
 class InventoryModule(BaseInventoryPlugin):
@@ -133,9 +134,9 @@ def compute_digest(intent: Path, about: dict[str, Any]) -> str:
     intent, then all other files sorted by name.
     """
     total = hashlib.sha256(f"gpuyard {find_version(about['version'])}\t\n".encode())
-    total.update(f"cluster.yml\t{hash_file(intent)}\n".encode())
+    total.update(f"cluster.yml\t{hash_file(intent, intent.parent)}\n".encode())
     for name in sorted({*about["inputs"], *list_catalogue(intent)} - {"cluster.yml"}):
-        total.update(f"{name}\t{hash_file(intent.parent / name)}\n".encode())
+        total.update(f"{name}\t{hash_file(intent.parent / name, intent.parent)}\n".encode())
     return total.hexdigest()
 
 
@@ -143,20 +144,24 @@ def list_changes(intent: Path, about: dict[str, Any]) -> list[str]:
     """Return what differs from the render, in words."""
     names = {*about["inputs"], *list_catalogue(intent)} - {"cluster.yml"}
     files = {"cluster.yml": intent, **{name: intent.parent / name for name in names}}
-    changed = [name for name, file in sorted(files.items()) if hash_file(file) != about["inputs"].get(name)]
+    changed = [name for name, file in sorted(files.items()) if hash_file(file, intent.parent) != about["inputs"].get(name)]
     version = find_version(about["version"])
     return changed + ([f"gpuyard itself ({about['version']} to {version})"] if version != about["version"] else [])
 
 
 def list_catalogue(intent: Path) -> list[str]:
-    """Return the files of the cluster's own catalogue, as names relative to the intent's folder."""
-    folder = intent.parent
-    return [file.relative_to(folder).as_posix() for file in (folder / "catalogue").rglob("*") if file.is_file()]
+    """Return the files that the cluster's own catalogue is read from, as names relative to the intent's folder."""
+    root = intent.parent / "catalogue"
+    found = [*root.glob("media.yaml"), *(file for folder in CATALOGUE_FOLDERS for file in root.glob(f"{folder}/*/*.y*ml"))]
+    names = [file.relative_to(root).as_posix() for file in found if file.suffix in {".yaml", ".yml"} and file.is_file()]
+    return [f"catalogue/{name}" for name in names if not re.search(r"(^|/)\.", name)]
 
 
-def hash_file(file: Path) -> str:
-    """Return the SHA-256 of a file; `-` where it is missing, no regular file, or larger than INPUT_BYTES."""
+def hash_file(file: Path, folder: Path) -> str:
+    """Return the SHA-256 of a file; `-` where it is missing, no regular file, larger than INPUT_BYTES, or not in the folder."""
     try:
+        if not Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder)):
+            return "-"
         return hashlib.sha256(read_file(file, INPUT_BYTES)).hexdigest()
     except (OSError, ValueError):
         return "-"

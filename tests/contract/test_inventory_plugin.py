@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cluster_model import __version__
-from cluster_model.intent.load import INPUT_BYTES, compute_digest, list_inputs, load_cluster
+from cluster_model.intent.load import INPUT_BYTES, compute_digest, list_inputs, load_cluster, sum_inputs
 
 pytest.importorskip("ansible")
 ROOT = Path(__file__).parents[2]
@@ -169,18 +169,18 @@ def test_what_is_no_file_of_facts_counts_as_missing_to_both(place, make):
     table.unlink()
     make(table)
     about = {"inputs": ["servers.csv", "switches.csv", "pdus.csv", "ops.pub"], "version": __version__}
-    assert plugin.hash_file(table) == "-"
-    assert plugin.compute_digest(intent, about) == compute_digest(intent, about["inputs"])
+    assert plugin.hash_file(table, table.parent) == "-"
+    assert plugin.compute_digest(intent, about) == compute_digest(sum_inputs(intent, about["inputs"]))
 
 
 def test_what_is_too_large_counts_as_missing_to_both(tmp_path):
     plugin, file = load_plugin(), tmp_path / "large.csv"
     with file.open("wb") as out:
         out.truncate(INPUT_BYTES)
-    assert len(plugin.hash_file(file)) == 64
+    assert len(plugin.hash_file(file, tmp_path)) == 64
     with file.open("ab") as out:
         out.write(b"x")
-    assert (plugin.hash_file(file), plugin.INPUT_BYTES) == ("-", INPUT_BYTES)
+    assert (plugin.hash_file(file, tmp_path), plugin.INPUT_BYTES) == ("-", INPUT_BYTES)
 
 
 def test_an_intent_that_would_never_end_is_refused(tmp_path):
@@ -188,6 +188,36 @@ def test_an_intent_that_would_never_end_is_refused(tmp_path):
     os.mkfifo(intent)
     with pytest.raises(plugin.AnsibleParserError, match=r"cannot be read: cluster\.yml is no regular file"):
         plugin.read_name(intent)
+
+
+def test_what_leads_out_of_the_folder_counts_as_missing_to_both(place):
+    """A fact file that became a link to elsewhere after the render: what it holds is neither read nor delivered."""
+    plugin, intent = load_plugin(), place / "inventory/lab/cluster.yml"
+    table = intent.with_name("servers.csv")
+    table.rename(place / "servers.csv")
+    table.symlink_to("../../servers.csv")
+    assert (plugin.hash_file(table, table.parent), sum_inputs(intent, ["servers.csv"])["servers.csv"]) == ("-", "-")
+
+
+def test_both_list_the_same_files_of_the_catalogue(place):
+    folder = place / "inventory/lab/catalogue"
+    names = {"media.yaml", "gpus/acme/x1.yaml", "nics/acme/n1.yml", "device-types/acme/a b.yaml"}
+    others = {
+        "README.md",
+        "gpus/acme/.#x1.yaml",
+        "gpus/.git/x.yaml",
+        "gpus/acme/x1.json",
+        "gpus/x.yaml",
+        "gpus/a/b/c.yaml",
+        "x/a/b.yaml",
+    }
+    for name in names | others:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("name: X1\n")
+    loaded = load_cluster(place / "inventory/lab")
+    found = [name for name in list_inputs(loaded.cluster, loaded.folder) if name.startswith("catalogue/")]
+    assert found == sorted(f"catalogue/{name}" for name in names)
+    assert sorted(load_plugin().list_catalogue(place / "inventory/lab/cluster.yml")) == found
 
 
 @pytest.mark.parametrize("own_catalogue", [False, True])

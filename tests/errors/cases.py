@@ -33,8 +33,8 @@ def change_base(source: str, case: yaml.MappingNode, folder: Path) -> None:
 
     Args:
         source: the text that the case is part of.
-        case: `base: NAME` and after it changes, see `set_value`; `files: {path: text}` are written beside cluster.yml. The base
-            `none` is a folder without cluster.yml.
+        case: `base: NAME` and after it changes, see `set_value`; `files: {path: text}` are written beside cluster.yml, and
+            `!link TARGET` in place of the text is a link. The base `none` is a folder without cluster.yml.
         folder: where to write.
     """
     (_, base), *changes = case.value
@@ -53,7 +53,10 @@ def _write_files(folder: Path, files: Any) -> None:
     for name, content in files.value:
         file = folder / name.value
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(b64decode(content.value) if content.tag.endswith(":binary") else content.value.encode())
+        if content.tag == "!link":
+            file.symlink_to(content.value)
+        else:
+            file.write_bytes(b64decode(content.value) if content.tag.endswith(":binary") else content.value.encode())
 
 
 def set_value(text: str, path: str, value: str) -> str:

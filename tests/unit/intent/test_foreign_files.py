@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 
 from cluster_model.intent.load import load_cluster
 from cluster_model.intent.source.yaml_source import MAX_BYTES
+from cluster_model.paths import CATALOGUE
+from cluster_model.pipeline import inspect
 from tests.unit.intent.test_load import BASE
 
 SECRET = "TOKEN=hunter2-very-secret"
@@ -120,23 +124,100 @@ def test_an_intent_too_large_is_refused(tmp_path):
     assert [f.id for f in load_cluster(tmp_path).findings] == ["YML009"]
 
 
-def test_a_catalogue_of_foreign_files(tmp_path, command):
-    (tmp_path / "lab").mkdir()
-    folder = write(tmp_path / "lab", "", "")
-    devices = folder / "catalogue" / "device-types" / "acme"
+def write_catalogue(folder: Path) -> Path:
+    """Write a cluster, and beside its folder a maker's device files that hold what nobody may see; return the maker's folder."""
+    (folder / "lab").mkdir()
+    write(folder / "lab", "", "")
+    (folder / "private").mkdir()
+    (folder / "private" / "a.yaml").write_text(f"{SECRET}: [\n")
+    devices = folder / "lab" / "catalogue" / "device-types" / "acme"
     devices.mkdir(parents=True)
-    (tmp_path / "private.yaml").write_text(f"{SECRET}: [\n")
-    (devices / "a.yaml").symlink_to("../../../../private.yaml")
+    return devices
+
+
+def test_a_catalogue_of_foreign_files(tmp_path, command):
+    devices = write_catalogue(tmp_path)
+    (devices / "a.yaml").symlink_to("../../../../private/a.yaml")
     os.mkfifo(devices / "b.yaml")
     lines = ["a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     lines += [f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip("abcdefghi", "bcdefghij", strict=True)]
     (devices / "c.yaml").write_text("\n".join(lines) + "\n")
     (devices / "d.yaml").write_text("x: " + "[" * 100_000 + "\n")
+    with (devices / "e.yaml").open("wb") as stream:
+        stream.truncate(40 * 10**9)
     done = command.run("validate", "lab", folder=tmp_path)
     assert done.returncode == 1, done.stderr
-    assert done.stderr.count("error CAT001") == 4, done.stderr
+    assert (done.stderr.count("error CAT010"), done.stderr.count("error CAT001")) == (2, 3), done.stderr
+    assert "found a FIFO" in done.stderr
+    assert "found it has more than 4000000 bytes" in done.stderr
     assert "hunter2" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+LINKS = {
+    "the catalogue": ("catalogue", "../other"),
+    "a catalogue in the catalogue": ("catalogue/device-types/catalogue", "../../../private"),
+    "all device types": ("catalogue/device-types", "/tmp"),
+    "a maker": ("catalogue/gpus/acme", "../../../private"),
+    "the media": ("catalogue/media.yaml", "../../private/a.yaml"),
+    "a way through a folder that is a link": ("catalogue/gpus/acme/x.yaml", "way/a.yaml"),
+    "a file beside the catalogue": ("catalogue/gpus/acme/x.yaml", "../../../secrets.yml"),
+    "a folder of the cluster": ("catalogue", "."),
+    "itself": ("catalogue/gpus/acme", "acme"),
+    "nothing": ("catalogue/gpus/acme/x.yaml", "nowhere.yaml"),
+    "a device": ("catalogue/gpus/acme/x.yaml", "/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_catalogue_that_leads_elsewhere_is_refused(name, tmp_path, command):
+    """What it leads to is neither shown, nor part of the digest; who shares a catalogue is told how."""
+    path, target = LINKS[name]
+    shutil.rmtree(write_catalogue(tmp_path).parents[1])
+    shutil.copytree(tmp_path / "private", tmp_path / "other/device-types/catalogue")
+    (tmp_path / "lab/secrets.yml").write_text(f"{SECRET}: [\n")
+    link = tmp_path / "lab" / path
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(target)
+    if target.startswith("way/"):
+        (link.parent / "way").symlink_to(tmp_path / "private")
+    done = command.run("validate", "lab", folder=tmp_path)
+    assert (done.returncode, done.stderr.count("error CAT010"), done.stderr.count(" error ")) == (1, 1, 1), done.stderr
+    assert f"lab/{path}: error CAT010: lab/{path} is not taken into the catalogue" in done.stderr
+    assert f"found a link to {target}" in done.stderr
+    assert "git submodule" in done.stderr
+    assert "hunter2" not in done.stderr
+    assert list(load_cluster(tmp_path / "lab").inputs) == ["cluster.yml"]
+    done = command.run("catalogue", "nvidia/sn5600", "--cluster", "lab", folder=tmp_path)
+    assert "CAT010" in done.stderr
+    assert "hunter2" not in done.stderr + done.stdout
+
+
+def test_a_fifo_in_place_of_the_list_of_servers_that_bmc_inventory_fills(tmp_path):
+    from cluster_model.cli.bmc import _fill
+
+    opened = inspect(write(tmp_path, "", "")).opened
+    os.mkfifo(tmp_path / "servers.csv")
+    with pytest.raises(click.UsageError, match=r"servers\.csv cannot be read: it is a FIFO, not a file"):
+        _fill(opened, {}, write=True, replace=False, form="text")
+    (tmp_path / "servers.csv").unlink()
+    (tmp_path / "servers.csv").symlink_to("/etc/passwd")
+    with pytest.raises(click.UsageError, match="leads out of the cluster's folder"):
+        _fill(opened, {}, write=True, replace=False, form="text")
+
+
+def test_a_link_within_the_catalogue_is_followed(tmp_path):
+    devices = write_catalogue(tmp_path)
+    shutil.copy(CATALOGUE / "device-types/nvidia/sn5600.yaml", devices / "s1.yaml")
+    (devices / "s2.yaml").symlink_to("s1.yaml")
+    (devices / ".#s1.yaml").symlink_to("ops@host.4711:1")  # Emacs edits it
+    (devices / "notes").symlink_to("/etc")
+    (devices.parent / "README.md").write_text("no maker\n")
+    assert [f for f in inspect(tmp_path / "lab").findings if f.id.startswith("CAT")] == []
+    loaded = load_cluster(tmp_path / "lab")
+    names = ["catalogue/device-types/acme/s1.yaml", "catalogue/device-types/acme/s2.yaml", "cluster.yml"]
+    assert list(loaded.inputs) == names
+    assert loaded.inputs[names[0]] == loaded.inputs[names[1]]
 
 
 def test_a_file_of_keys_names_line_and_what_is_expected(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cluster_model
-from cluster_model.intent.load import compute_digest, load_cluster
+from cluster_model.intent.load import compute_digest, load_cluster, sum_inputs
 
 BASE = """\
 name: lab
@@ -55,7 +55,7 @@ def test_digest_form(folder):
     intent = hashlib.sha256((folder / "cluster.yml").read_bytes()).hexdigest()
     table = hashlib.sha256(b"name\n").hexdigest()
     text = f"gpuyard {cluster_model.__version__}\t\ncluster.yml\t{intent}\na.csv\t-\nb.csv\t{table}\n"
-    assert compute_digest(folder / "cluster.yml", ["b.csv", "a.csv"]) == hashlib.sha256(text.encode()).hexdigest()
+    assert compute_digest(sum_inputs(folder / "cluster.yml", ["b.csv", "a.csv"])) == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_digest_follows_every_input(folder):
