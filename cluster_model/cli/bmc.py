@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -293,12 +294,18 @@ def _list_machines(visits: dict[str, Visit]) -> list[dict[str, Any]]:
 
 def _fill(opened: Opened, visits: dict[str, Visit], *, write: bool, replace: bool, form: Format) -> None:
     """Say which cells of the list of servers the machines can fill, and write them when told to."""
+    from cluster_model.intent.source.facts_csv import MOST_BYTES
     from cluster_model.paths import replace_file
+    from cluster_model.reading import read_file
     from cluster_model.verify.hosts.delivered import fill_facts, list_facts
 
     name = opened.cluster.facts.servers
     path = opened.loaded.folder / (name or "servers.csv")
-    text = path.read_text("utf-8-sig") if path.exists() else ""
+    try:
+        text = read_file(path, MOST_BYTES, opened.loaded.folder).decode("utf-8-sig") if os.path.lexists(path) else ""
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise click.UsageError(f"{path} cannot be read: {reason}; move it away, or put a file in its place") from None
     filled, fills = fill_facts(text, list_facts(opened.plan, visits), replace=replace)
     if fills and write:
         replace_file(path, filled.encode())

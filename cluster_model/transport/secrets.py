@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.reading import TooLargeError
+from cluster_model.reading import TooLargeError, open_file
 
 FILE = "secrets.yml"
 _VAULT = "$ANSIBLE_VAULT;"
@@ -88,13 +88,14 @@ def open_secrets(folder: Path, file: Path | None = None) -> tuple[Secrets, list[
     path = file or folder / FILE
     if not path.exists() and file is None:
         return Secrets(os.environ, {}, str(path)), []
-    values, finding = _read(path)
+    values, finding = _read(path, may_wait=file is not None)
     return Secrets(os.environ, values, str(path)), [finding.located(str(path), 1, 1)] if finding else []
 
 
-def _read(path: Path) -> tuple[dict[str, str], Diagnostic | None]:
+def _read(path: Path, *, may_wait: bool) -> tuple[dict[str, str], Diagnostic | None]:
+    """Read a file of secrets; where the user named it, it may be a pipe that is waited for: --secrets <(pass show cluster)."""
     try:
-        with path.open("rb") as stream:  # a pipe too: --secrets <(pass show cluster)
+        with path.open("rb") if may_wait else open_file(path) as stream:
             raw = stream.read(MOST_BYTES + 1)
             mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
         text = raw.decode("utf-8")

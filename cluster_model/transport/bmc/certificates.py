@@ -7,6 +7,12 @@ import os
 import ssl
 from pathlib import Path
 
+from cluster_model.reading import read_file
+from cluster_model.transport.bmc.controller import BmcError
+
+MOST_BYTES = 64_000_000
+"""A BMC takes a line of some 90 bytes at each change of its certificate."""
+
 
 def known_bmcs() -> Path:
     """Return the file of the certificates of BMCs that were visited, as known_hosts is for SSH: GPUYARD_KNOWN_BMCS."""
@@ -15,11 +21,19 @@ def known_bmcs() -> Path:
 
 
 def read_certificate(place: str) -> str:
-    """Return the SHA-256 fingerprint of the certificate that the BMC at `ADDRESS:PORT` had at the first visit; empty if none."""
+    """Return the SHA-256 fingerprint of the certificate that the BMC at `ADDRESS:PORT` had at the first visit; empty if none.
+
+    Raises:
+        BmcError: the file of those that are known cannot be read.
+    """
     try:
-        lines = known_bmcs().read_text("utf-8").splitlines()
+        lines = read_file(known_bmcs(), MOST_BYTES).decode("utf-8").splitlines()
     except FileNotFoundError:
         return ""
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        fix = "move it away, or name another file in GPUYARD_KNOWN_BMCS"
+        raise BmcError("certificate", f"{known_bmcs()} cannot be read: {reason}; {fix}") from None
     return next((line.split()[1] for line in reversed(lines) if line.startswith(f"{place} ")), "")
 
 

@@ -1,6 +1,8 @@
 """Secrets: where they are looked up, and what is said where they are not, or lie open."""
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -73,7 +75,28 @@ def test_a_file_without_end_is_not_read_to_its_end(tmp_path):
     (tmp_path / "secrets.yml").symlink_to("/dev/zero")
     _, findings = open_secrets(tmp_path)
     assert [finding.id for finding in findings] == ["SEC001"]
+    assert "it is a device, not a file" in findings[0].summary
+    _, findings = open_secrets(tmp_path, tmp_path / "secrets.yml")
     assert "it has more than 1000000 bytes" in findings[0].summary
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_fifo_beside_the_intent_is_not_waited_for(tmp_path, is_link):
+    os.mkfifo(tmp_path / ("fifo" if is_link else "secrets.yml"))
+    if is_link:
+        (tmp_path / "secrets.yml").symlink_to("fifo")
+    _, findings = open_secrets(tmp_path)
+    assert [finding.id for finding in findings] == ["SEC001"]
+    assert "it is a FIFO, not a file" in findings[0].summary
+
+
+def test_a_pipe_that_is_named_is_read(tmp_path):
+    reading, writing = os.pipe()
+    os.write(writing, b"bmc-password: hunter2\n")
+    os.close(writing)
+    found, ids = open_found(tmp_path, Path(f"/dev/fd/{reading}"))
+    os.close(reading)
+    assert (ids, found.get("bmc-password")) == ([], "hunter2")
 
 
 def test_a_wrong_line_is_not_quoted(tmp_path):
