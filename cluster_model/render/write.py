@@ -22,6 +22,7 @@ from typing import Any
 
 import orjson
 
+from cluster_model.reading import RefusedFileError, open_file
 from cluster_model.render.manifest import MANIFEST, family_of, format_manifest, read_manifest, sum_files
 
 _RENAME_EXCHANGE = 2
@@ -62,7 +63,7 @@ def write_tree(target: Path, files: Mapping[str, bytes], digest: str, families: 
         What was done. A second call with the same files writes nothing at all.
 
     Raises:
-        WriteError: the folder is not ours, cannot be written, or the disk is full. The old tree stands.
+        WriteError: the folder is not ours or another cluster's, cannot be written, or the disk is full. The old tree stands.
     """
     if digest and orjson.loads(files[MANIFEST])["digest"] != digest:
         raise ValueError("the manifest is of another digest")
@@ -159,17 +160,31 @@ def _recover(target: Path) -> None:
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
     """Return a folder's manifest, None where it has none of ours."""
     try:
-        return read_manifest((folder / MANIFEST).read_bytes())
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        with open_file(folder / MANIFEST) as stream:
+            return read_manifest(stream.read())
+    except (FileNotFoundError, NotADirectoryError, RefusedFileError):
         return None
+
+
+def _refuse_other_cluster(target: Path, old: dict[str, Any], wanted: str) -> None:
+    """Raise WriteError where a tree is another cluster's: its files do not follow from this intent, and would be removed."""
+    found = old.get("cluster", wanted)
+    if found != wanted:
+        foreign = sorted(set(_walk(target)) - {MANIFEST, *old["files"]})
+        kept = f"; keep what is not gpuyard's in it, such as {foreign[0]}" if foreign else ""
+        fix = f"name another folder with -o; or, if {found} was renamed or is gone, remove that one first{kept}"
+        raise WriteError(f"{target} holds what was rendered of the cluster {found}, and this is {wanted}; {fix}")
 
 
 def _merge(target: Path, files: Mapping[str, bytes], families: Collection[str] | None) -> Mapping[str, bytes]:
     """Add the old tree's files of families that were not rendered, and say in the manifest which are of an older intent."""
-    old = _read_manifest(target) if families is not None else None
-    if families is None or old is None:
+    old = _read_manifest(target)
+    if old is None:
         return files
     new = orjson.loads(files[MANIFEST])
+    _refuse_other_cluster(target, old, new["cluster"])
+    if families is None:
+        return files
     kept = dict(_kept_files(target, old, families))
     was = {family: old["older"].get(family, old["digest"]) for family in {family_of(path) for path in kept}}
     older = {family: digest for family, digest in sorted(was.items()) if digest != new["digest"]}
@@ -181,8 +196,13 @@ def _merge(target: Path, files: Mapping[str, bytes], families: Collection[str] |
 def _kept_files(target: Path, old: dict[str, Any], families: Collection[str]) -> Iterator[tuple[str, bytes]]:
     for path in old["files"]:
         if family_of(path) not in families:
-            with suppress(FileNotFoundError):
-                yield path, (target / path).read_bytes()
+            try:
+                with open_file(target / path) as stream:
+                    yield path, stream.read()
+            except FileNotFoundError:
+                pass
+            except RefusedFileError as error:
+                raise WriteError(f"{target / path} cannot be kept: {error.strerror}; remove it") from error
 
 
 def _compare(target: Path, files: Mapping[str, bytes]) -> Written:

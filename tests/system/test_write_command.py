@@ -85,6 +85,22 @@ def test_a_foreign_folder_is_refused(place):
     assert os.listdir(place / "out") == ["letter"]  # noqa: PTH208
 
 
+@pytest.mark.parametrize("more", [(), ("--check",), ("--diff",), ("--only", "cabling")])
+def test_the_tree_of_another_cluster_is_refused_by_both_names(place, more):
+    """Its files do not follow from this intent, so they were removed, all of them."""
+    assert run("render", "inventory/lab", cwd=place)[0] == 0
+    before = stat_tree(place / "build")
+    edit(place, "name: lab", "name: pod-b")
+    code, out, said = run("render", "inventory/lab", "-o", "build/lab", *more, cwd=place)
+    assert (code, out) == (3, "")
+    assert "build/lab holds what was rendered of the cluster lab, and this is pod-b; name another folder with -o" in said
+    assert stat_tree(place / "build") == before
+    assert run("render", "inventory/lab", cwd=place)[0] == 0
+    assert sorted(os.listdir(place / "build")) == ["lab", "pod-b"]  # noqa: PTH208
+    shutil.rmtree(place / "build/lab")
+    assert run("render", "inventory/lab", "-o", "build/lab", cwd=place)[0] == 0
+
+
 def test_a_read_only_target_is_one_clear_message(place):
     target = place / "disk"
     target.mkdir()
