@@ -24,6 +24,8 @@ ASKED = {
     "headers_absent": "{{ __nvidia_driver_headers_absent }}",
     "unbuilt": "{{ __nvidia_driver_unbuilt }}",
     "unbuilt_others": "{{ __nvidia_driver_unbuilt_others }}",
+    "boots_unknown": "{{ __nvidia_driver_boots_unknown }}",
+    "boots_unknown_fault": "{{ __nvidia_driver_boots_unknown_fault | trim }}",
     "elsewhere": "{{ __nvidia_driver_elsewhere }}",
     "others": "{{ __nvidia_driver_others }}",
     "moves": "{{ __nvidia_driver_moves }}",

@@ -1,10 +1,11 @@
 """Read what the NVIDIA roles decide by, in one call, and write it as JSON. Python 3.9 suffices.
 
 Reads only; a tool that is missing is an empty answer. With `--booted` it waits first until the boot is over, whose units wait
-for GPUs. Keys: os_family, distribution, kernel (running), next_kernel (that the boot loader takes next), kernels (installed,
-oldest first), modules {kernel: version of its module nvidia}, gpus [{bus, device}], nvswitches, bridges, nouveau, loaded,
-secure_boot, key_enrolled, packages {name: version}, holds, runfile, smi {rc, lines, text}, processes [{pid, name}], fabric
-[{bus, state, status}], fabric_manager (active, inactive, failed and so on; empty without systemd).
+for GPUs. Keys: os_family, distribution, kernel (running), next_kernel (that the boot loader takes next, empty where that cannot
+be told), boot_entry (that it is told to take), kernels (installed, oldest first), modules {kernel: version of its module
+nvidia}, gpus [{bus, device}], nvswitches, bridges, nouveau, loaded, secure_boot, key_enrolled, packages {name: version}, holds,
+runfile, smi {rc, lines, text}, processes [{pid, name}], fabric [{bus, state, status}], fabric_manager (active, inactive, failed
+and so on; empty without systemd).
 """
 
 from __future__ import annotations
@@ -113,20 +114,67 @@ def rank(kernel: str) -> list[tuple[bool, int, str]]:
     return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|[a-z]+", kernel)]
 
 
-def read_next_kernel(kernels: list[str]) -> str:
-    """Return the kernel that the boot loader takes next; the newest, with which GRUB's menu begins, where it names no other.
+def read_next_kernel(kernels: list[str]) -> tuple[str, str]:
+    """Return (kernel, entry): what the boot loader takes next, and what it is told to take; no kernel where that cannot be told.
 
-    RHEL's boot loader is asked by grubby. Debian's takes GRUB_DEFAULT, or what grub-set-default or grub-reboot left in grubenv.
+    RHEL's boot loader is asked by grubby. Debian's takes GRUB_DEFAULT, or what grub-set-default or grub-reboot left in grubenv:
+    number, id or title of an entry of its menu, after those of the submenus that it is in, with `>` between.
     """
-    told = run("grubby", "--default-kernel")[1]
+    told, menu = run("grubby", "--default-kernel")[1].strip(), []
     if not told:
-        files = [pathlib.Path("/etc/default/grub"), *sorted(pathlib.Path("/etc/default/grub.d").glob("*.cfg"))]
-        lines = re.findall(r"^GRUB_DEFAULT=[\"']?([^\"'\n]*)", "\n".join(map(read, files)), re.MULTILINE)
+        config = read("/boot/grub/grub.cfg")
+        menu = read_menu(config)
         kept = dict(re.findall(r"^(next_entry|saved_entry)=(.+)$", read("/boot/grub/grubenv"), re.MULTILINE))
-        default = lines[-1] if lines else ""
-        told = kept.get("next_entry") or (kept.get("saved_entry", "") if default == "saved" else default)
+        default = read_default(config)
+        told = kept.get("next_entry") or (kept.get("saved_entry", "") if default in ("saved", "${saved_entry}") else default)
+    if menu:
+        kernel = find_kernel(menu, told)
+        return kernel if kernel in kernels else "", told
     named = [name for name in kernels if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", told)]
-    return max(named, key=len) if named else kernels[-1] if kernels else ""
+    # Without a menu to look into, nothing but the first entry is known by its place: GRUB's menu begins with the newest kernel.
+    newest = kernels[-1] if kernels and not told.strip("0>") else ""
+    return max(named, key=len) if named else newest, told
+
+
+def read_default(config: str) -> str:
+    """Return the entry that GRUB takes by default: as grub.cfg has it, else as the next update-grub will write it there."""
+    written = [entry for entry in re.findall(r'^\s*set default="([^"\n]*)"', config, re.MULTILINE) if entry != "${next_entry}"]
+    if written:
+        return str(written[-1])
+    files = [pathlib.Path("/etc/default/grub"), *sorted(pathlib.Path("/etc/default/grub.d").glob("*.cfg"))]
+    # A shell reads these files: without quotes a value ends where it does for a shell.
+    setting = r"""^GRUB_DEFAULT=(?:"([^"\n]*)"|'([^'\n]*)'|([^\s;&|<>#]*))"""
+    found = re.findall(setting, "\n".join(map(read, files)), re.MULTILINE)
+    return "".join(found[-1]) if found else ""
+
+
+def read_menu(config: str) -> list[dict]:
+    """Return the menu of a grub.cfg: [{names (title and id), kernel, entries}], the last two empty where an entry has none."""
+    opened = [{"names": [], "kernel": "", "entries": []}]
+    for line in map(str.strip, config.splitlines()):
+        entry = re.match(
+            r"""(?:menuentry|submenu)\s+(["'])(.*?)\1(?:.*?(?:--id|\$menuentry_id_option)\s+["']?([^"'\s]+))?""", line
+        )
+        kernel = re.match(r"(?:linux|linux16|linuxefi|module2?)\s+\S*vmlinu[xz]-(\S+)", line)
+        new = {"names": list(entry.group(2, 3)) if entry else [], "kernel": "", "entries": []}
+        if entry:
+            opened[-1]["entries"].append(new)
+        if kernel:
+            opened[-1]["kernel"] = kernel.group(1)
+        depth = line.count("{") - line.count("}")  # functions have braces too
+        if depth > 0:
+            opened.append(new)
+        elif depth < 0 and len(opened) > 1:
+            opened.pop()
+    return opened[0]["entries"]
+
+
+def find_kernel(menu: list[dict], told: str) -> str:
+    """Return the kernel of an entry, empty where it boots none. Like GRUB, take the first entry for one that is not there."""
+    head, _, rest = told.partition(">")
+    places = [place for place, entry in enumerate(menu) if (str(place) == head if head.isdigit() else head in entry["names"])]
+    entry = menu[places[0] if places else 0]
+    return find_kernel(entry["entries"], rest) if entry["entries"] else entry["kernel"]
 
 
 def list_modules(kernels: list[str]) -> dict[str, str]:
@@ -173,12 +221,14 @@ def main() -> None:
     loaded = read_loaded()
     smi, processes, fabric = read_smi(loaded)
     secure_boot, kernels = read_secure_boot(), list_kernels()
+    next_kernel, boot_entry = read_next_kernel(kernels)
     keys = run("mokutil", "--test-key", "/var/lib/dkms/mok.pub")[1] if secure_boot == "enabled" else ""
     answer = {
         "os_family": family,
         "distribution": read_distribution(),
         "kernel": run("uname", "-r")[1].strip(),
-        "next_kernel": read_next_kernel(kernels),
+        "next_kernel": next_kernel,
+        "boot_entry": boot_entry,
         "kernels": kernels,
         "modules": list_modules(kernels),
         "gpus": gpus,
