@@ -26,7 +26,11 @@ def look(role, folder, system, *arguments, **programs):
     files = [ROLES / "package_source/files/family.sh", ROLES / role / "files/look.sh"]
     text = "\n".join(file.read_text() for file in files).replace("/etc/os-release", str(folder / "os-release"))
     command = ["/bin/sh", "-c", text, "look", *arguments]
-    return subprocess.run(command, env={"PATH": f"{folder}:/usr/bin:/bin"}, capture_output=True, text=True, check=False)
+    program = ROLES / role / "files/admins.py"
+    given = program.read_text() if program.exists() else ""
+    return subprocess.run(
+        command, input=given, env={"PATH": f"{folder}:/usr/bin:/bin"}, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
