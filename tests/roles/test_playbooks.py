@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from roles import ROLES, ROOT, read
+from roles import ROLES, ROOT, read, read_defaults
 
 BIN = Path(sys.executable).parent
 VERBS = [play["ansible.builtin.import_playbook"] for play in read(ROOT / "playbooks/site.yml")]
@@ -73,6 +73,23 @@ def test_without_our_configuration_it_says_what_to_set(name, tmp_path):
     code, said = play_elsewhere(name, tmp_path, inventory=ROOT / "inventory/lab/cluster.yml")
     assert code != 0, said
     assert "not found? set ANSIBLE_CONFIG" in said
+
+
+def test_with_a_limit_ansible_ends_before_it_can_say_so_and_the_page_has_its_words(tmp_path):
+    code, said = play_elsewhere("site.yml", tmp_path, "--limit", "gpu-001", inventory=ROOT / "inventory/lab/cluster.yml")
+    assert code != 0, said
+    assert "ANSIBLE_CONFIG" not in said  # once it does, the page need not explain it
+    page = " ".join((ROOT / "docs/playbooks.md").read_text().split())
+    assert "Skipping unexpected key (rows) in group (racks)" in said and "`Skipping unexpected key (…) in group (…)`" in page
+    assert "leaves us with no hosts to target" in said and "then `leaves us with no hosts to target`" in page
+
+
+def test_no_kernel_comes_by_itself_as_the_page_says():
+    kept_off = read_defaults("base")["base_upgrades_keep_off"]
+    page = " ".join((ROOT / "docs/gpu-driver.md").read_text().split())
+    assert "role base keeps Debian's unattended upgrades off them, as off the driver (`base_upgrades_keep_off`)" in page
+    for package in ("linux-image-amd64", "linux-headers-amd64", "linux-image-6.8.0-88-generic", "nvidia-kernel-open-dkms"):
+        assert any(package.startswith(name) for name in kept_off), package
 
 
 @pytest.mark.parametrize("name", ["site.yml", "gpus.yml", "provision.yml"])
