@@ -9,6 +9,7 @@ import yaml
 
 from cluster_model.collecting import collect
 from cluster_model.intent.model.json_schema import describe_key, describe_schema, find_schema
+from cluster_model.texts import show_text
 
 WIDTH = 118
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -120,7 +121,7 @@ def write_template(name: str, values: dict[str, Any]) -> str:
     Returns:
         YAML text, without an editor's modeline.
     """
-    return HEAD.format(name=name) + "\n".join(_write_mapping((), values, 0, set())) + "\n"
+    return HEAD.format(name=show_text(name)) + "\n".join(_write_mapping((), values, 0, set())) + "\n"
 
 
 def _write_mapping(path: tuple[str, ...], values: dict[str, Any], depth: int, seen: set[tuple[str, str]]) -> list[str]:

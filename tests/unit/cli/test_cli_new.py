@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
+from ipaddress import IPv4Network
 from pathlib import Path
 
+import click
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
+from cluster_model.cli import start as choices
 from cluster_model.cli.main import run
+from cluster_model.cli.start_fit import give_way
+from cluster_model.diagnostic import Diagnostic, has_errors
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.json_schema import build_schema
+from cluster_model.pipeline import inspect
 
 ROOT = Path(__file__).parents[3]
 
@@ -44,22 +53,125 @@ def test_options_validate(options, tmp_path, capsys):
     assert run(["validate", str(tmp_path / "lab")]) == 0, capsys.readouterr().err
 
 
+def start(folder, *options):
+    """Run `new` and return its answer with the intent."""
+    assert run(["new", "lab", *options, "-o", str(folder), "--force"]) == 0
+    return yaml.safe_load((folder / "lab" / "cluster.yml").read_text("utf-8"))
+
+
 @pytest.mark.parametrize(
-    ("options", "leaf", "unit"),
+    ("options", "leaf", "count", "unit"),
     [
-        (["--gpus", "248"], "nvidia/qm9700", None),
-        (["--gpus", "256"], "nvidia/qm9700", 16),
-        (["--gpus", "1024"], "nvidia/qm9700", 26),
-        (["--gpus", "1120", "--server", "nvidia/dgx-a100"], "nvidia/qm8790", 20),
-        (["--gpus", "1152", "--server", "nvidia/dgx-b300"], "nvidia/q3400-ra", 72),
+        (["--gpus", "248"], "nvidia/qm9700", 31, 31),
+        (["--gpus", "256"], "nvidia/qm9700", 31, 31),
+        (["--gpus", "264"], "nvidia/qm9700", 33, 17),
+        (["--gpus", "1016"], "nvidia/qm9700", 127, 32),
+        (["--gpus", "1024"], "nvidia/qm9700", 127, 32),
+        (["--gpus", "1024", "--unit", "32", "--fabric-managers", "2"], "nvidia/qm9700", 127, 32),
+        (["--gpus", "1024", "--fabric-managers", "0"], "nvidia/qm9700", 128, 32),
+        (["--gpus", "1024", "--unit", "26"], "nvidia/qm9700", 128, 26),
+        (["--gpus", "1120", "--server", "nvidia/dgx-a100"], "nvidia/qm8790", 140, 20),
+        (["--gpus", "1152", "--server", "nvidia/dgx-b300"], "nvidia/q3400-ra", 144, 72),
     ],
 )
-def test_infiniband_units_are_even_and_leave_room_for_the_managers(options, leaf, unit, tmp_path):
-    assert run(["new", "lab", "--technology", "infiniband", *options, "-o", str(tmp_path)]) == 0
-    data = yaml.safe_load((tmp_path / "lab" / "cluster.yml").read_text("utf-8"))
+def test_infiniband_units_are_even_and_leave_room_for_the_managers(options, leaf, count, unit, tmp_path, capsys):
+    data = start(tmp_path, "--technology", "infiniband", *options)
     group = data["servers"]["gpu"]
-    assert data["networks"]["compute"]["leaf"] == leaf
-    assert group.get("unit", group["count"]) == (unit or group["count"])
+    assert (data["networks"]["compute"]["leaf"], group["count"], group["unit"]) == (leaf, count, unit)
+    left_out = f"{count} servers ({8 * count:,} GPUs) instead of {count + 1}: the 2 fabric managers take the leaf ports"
+    assert (left_out in capsys.readouterr().out) == (8 * count < int(options[1]))
+
+
+# NVIDIA DGX SuperPOD reference architectures: systems, leafs, spines, cores, cables node to leaf, leaf to spine, spine to core.
+# The first four: DGX B200, table of SU counts (full units, no ports of fabric managers); the others: Table 4 (with UFM).
+PUBLISHED = [
+    (["--gpus", "512", "--unit", "32"], 64, 16, 8, 0, 512, 512, 0),
+    (["--gpus", "1024", "--unit", "32"], 128, 32, 16, 0, 1024, 1024, 0),
+    (["--gpus", "2048", "--unit", "32"], 256, 64, 32, 0, 2048, 2048, 0),
+    (["--gpus", "4096", "--unit", "32"], 512, 128, 128, 64, 4096, 4096, 4096),
+    (["--gpus", "256"], 31, 8, 4, 0, 252, 256, 0),
+    (["--gpus", "512"], 63, 16, 8, 0, 508, 512, 0),
+    (["--gpus", "768"], 95, 24, 16, 0, 764, 768, 0),
+    (["--gpus", "1024"], 127, 32, 16, 0, 1020, 1024, 0),
+]
+
+
+@pytest.mark.parametrize(("options", "servers", "leaf", "spine", "core", "down", "up", "top"), PUBLISHED)
+def test_superpods_are_those_that_nvidia_published(options, servers, leaf, spine, core, down, up, top, tmp_path, capsys):
+    start(tmp_path, "--server", "nvidia/dgx-b200", "--technology", "infiniband", *options)
+    said = capsys.readouterr().out
+    assert ("no fabric managers: " in said) == ("--unit" in options)
+    inspection = inspect(tmp_path / "lab", rules=False)
+    assert not has_errors(inspection.findings)
+    compute = inspection.plan.network("compute")
+    assert sum(server.group == "gpu" for server in inspection.plan.servers) == servers
+    assert (compute.leafs, compute.spines, compute.cores) == (leaf, spine, core)
+    assert compute.host_leaf_cables + compute.fabric_manager_cables == down
+    assert (compute.leaf_spine_cables, compute.spine_core_cables) == (up, top)
+
+
+def test_pools_grow_with_the_plan_and_new_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(choices, "POOLS", choices.POOLS | {"storage": IPv4Network("10.128.0.0/22")})
+    data = start(tmp_path, "--gpus", "64", "--storage", "3")
+    pool = IPv4Network(data["networks"]["storage"]["pool"])
+    assert pool.prefixlen < 22
+    said = capsys.readouterr().out
+    assert f"networks.storage.pool is {pool} ({pool.num_addresses:,} addresses): a /{pool.prefixlen + 1} is too small for" in said
+    assert not has_errors(inspect(tmp_path / "lab").findings)
+    data["networks"]["storage"]["pool"] = str(IPv4Network(f"10.128.0.0/{pool.prefixlen + 1}"))
+    (tmp_path / "lab" / "cluster.yml").write_text(yaml.safe_dump(data))
+    assert {finding.id for finding in inspect(tmp_path / "lab").findings if finding.severity == "error"} == {"ADR001"}
+
+
+@given(lengths=st.lists(st.integers(8, 16), min_size=4, max_size=4), with_tenants=st.booleans())
+def test_pools_are_placed_wherever_they_fit(lengths, with_tenants):
+    taken = [choices.TENANT_POOL] if with_tenants else []
+    room = choices.PRIVATE.num_addresses - sum(pool.num_addresses for pool in taken)
+    wanted = {name: min(length, choices.POOLS[name].prefixlen) for name, length in zip(choices.POOLS, lengths, strict=True)}
+    if sum(2 ** (32 - length) for length in wanted.values()) > room:
+        with pytest.raises(click.UsageError, match=r"more than 10\.0\.0\.0/8 holds"):
+            choices.place_pools(wanted, taken)
+        return
+    placed = choices.place_pools(wanted, taken)
+    assert {name: pool.prefixlen for name, pool in placed.items()} == wanted
+    assert not any(a.overlaps(b) for a, b in itertools.combinations([*placed.values(), *taken], 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--gpus", "100"], ["13 servers (104 GPUs): a nvidia/dgx-h100 has 8"]),
+        (["--gpus", "64", "--per-rack", "8"], ["5 servers per rack instead of 8: a rack has no room for more"]),
+        (["--gpus", "64", "--unit", "1"], ["racks of 35 kW for switches instead of 30: the fullest draw that much"]),
+        (
+            ["--gpus", "800", "--unit", "1", "--per-rack", "1"],
+            [
+                "racks of 35 kW for switches instead of 30: the fullest draw that much",
+                "an out-of-band leaf in every rack instead of one for two racks: two have more devices than it has ports",
+            ],
+        ),
+    ],
+)
+def test_what_was_chosen_instead_is_said_in_a_line(options, said, tmp_path, capsys):
+    start(tmp_path, *options)
+    assert capsys.readouterr().out.splitlines()[:-1] == said
+    assert not has_errors(inspect(tmp_path / "lab").findings)
+
+
+def test_storage_is_oversubscribed_where_its_tiers_end_and_compute_never(tmp_path):
+    made = choices.Choices(servers=8, gpus_each=8, managers=0, per_rack=4, network_racks=3, network_kw=30)
+    ends = Diagnostic("NET005", "error", "networks.storage.leaf", "three tiers cannot join 67 pods")
+    for ratio in (2, 3, 4):
+        assert give_way([ends], {}, made, {})
+        assert made.ratios == {"storage": ratio}
+    assert not give_way([ends], {}, made, {})
+    assert not give_way([replace(ends, where="networks.compute.leaf")], {}, made, {})
+
+
+def test_an_ordinary_start_says_nothing_but_where_it_is(tmp_path, capsys):
+    start(tmp_path, "--gpus", "64")
+    target = tmp_path / "lab" / "cluster.yml"
+    assert capsys.readouterr().out == f"Wrote {target}. Next: gpuyard validate {target.parent}\n"
 
 
 def uncomment(text: str) -> str:
@@ -125,11 +237,29 @@ def test_refuses_to_overwrite(tmp_path, capsys):
         (["lab", "--gpus", "0"], "0 is not in the range"),
         (["lab", "--gpus", "400000", "--per-rack", "1"], "raise --per-rack"),
         (["lab", "--gpus", "2048", "--technology", "infiniband", "--leaf", "nvidia/sn5600"], "nothing is written"),
+        (
+            ["lab", "--gpus", "512", "--technology", "infiniband", "--leaf", "nvidia/sn5600"],
+            "--leaf: nvidia/sn5600 does not speak",
+        ),
+        (["lab", "--spine", "nvidia/qm9700"], "--spine: nvidia/qm9700 does not speak ethernet"),
+        (["lab", "--gpus", "512", "--technology", "infiniband", "--unit", "40"], "--unit: a leaf needs 80 ports"),
+        (["lab", "--oob-leaf", "nvidia/sn5600"], "--oob-leaf: a leaf needs"),
+        (["lab", "--nos", "frr"], "--nos: compute carries RoCE, and FRR on Linux lacks pfc"),
+        (
+            ["lab", "--gpus", "200000", "--server", "nvidia/dgx-a100"],
+            "--gpus: three tiers cannot join 196 pods (expected at most 64",
+        ),
+        (["lab", "--fabric-managers", "2"], "--fabric-managers: only InfiniBand networks have them"),
+        (["lab", "--tenants", "2", "--gpus", "8"], "--tenants: 2 tenants want a server each, and there are 1"),
+        (["lab: {"], "NAME: "),
+        (["lab\n"], "NAME: "),
     ],
 )
 def test_wrong_options_write_nothing(arguments, words, tmp_path, capsys):
     assert run(["new", *arguments, "-o", str(tmp_path)]) == 2
-    assert words in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert words in said
+    assert not re.search(r"cluster\.yml|:\d+:\d+|\berror [A-Z]|ADR001", said), "a finding of a file that nobody has"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -159,10 +289,15 @@ def list_grid():
         ("--storage", "3"),
         ("--tenants", "1"),
         ("--per-rack", "2"),
+        ("--unit", "32"),
         ("--storage", "12", "--tenants", "1"),
         ("--unit", "8"),
+        ("--per-rack", "8", "--storage", "100"),
+        ("--unit", "16", "--storage", "3"),
+        ("--unit", "2"),
+        ("--nos", "cumulus"),
     )
-    sizes = (1, 7, 64, 100, 248, 256, 1000, 1024)
+    sizes = (1, 7, 64, 100, 248, 256, 504, 512, 1000)
     for place, (server, gpus, technology) in enumerate(itertools.product(servers, sizes, ("roce", "infiniband"))):
         yield server, gpus, technology, options[place % len(options)]
 
@@ -174,22 +309,25 @@ def test_grid_validates(server, gpus, technology, options, tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("technology", ["roce", "infiniband"])
-@pytest.mark.parametrize("gpus", [4096, 16_384, 32_768, 100_000])
+@pytest.mark.parametrize("options", [(), ("--unit", "32", "--storage", "512")])
+@pytest.mark.parametrize("gpus", [4096, 16_384, 32_768, 102_400, 200_000])
 @pytest.mark.parametrize("server", ["nvidia/dgx-h100", "nvidia/dgx-b300"])
-def test_large_starts_validate_or_are_not_written(server, gpus, technology, tmp_path, capsys):
-    is_written = check_start(["--server", server, "--gpus", str(gpus), "--technology", technology], tmp_path, capsys)
-    assert is_written or gpus == 100_000
+def test_large_starts_validate_or_meet_a_limit(server, gpus, options, technology, tmp_path, capsys):
+    limits = ("LIDs", "three tiers cannot join") if technology == "infiniband" and gpus > 49_151 else ()
+    check_start([*options, "--server", server, "--gpus", str(gpus), "--technology", technology], tmp_path, capsys, *limits)
 
 
-def check_start(arguments, folder, capsys):
-    """Run `new` and hold it to its word: a file that validates, or none and the findings that it would have."""
+def check_start(arguments, folder, capsys, *limits):
+    """Run `new` and hold it to its word: a file that validates; none where the hardware ends, and which `limits` says so."""
     code = run(["new", "lab", *arguments, "-o", str(folder)])
-    said = capsys.readouterr().err
+    said = capsys.readouterr()
+    if "--unit" in arguments and "dgx-a100" in str(arguments):  # half the ports of its InfiniBand leafs are 20
+        limits = ("--unit: a leaf needs 64 ports, and nvidia/qm8790 runs out of cages", *limits)
     if code:
-        assert code == 2, said
-        assert "error " in said or "--" in said
-        assert not list(folder.iterdir())
-        assert "--unit" in arguments or "100000" in arguments, said
-        return False
+        assert any(limit in said.err for limit in limits), said.err
+        assert (code, said.out, list(folder.iterdir())) == (2, "", [])
+        assert "cluster.yml" not in said.err
+        return
+    *notes, last = said.out.splitlines()
+    assert last.startswith("Wrote "), notes
     assert run(["validate", str(folder / "lab")]) == 0, capsys.readouterr().err
-    return True

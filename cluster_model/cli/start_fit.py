@@ -1,0 +1,188 @@
+"""A start fitted to what the planner and the rules accept, with what was chosen instead of what was asked for, and why.
+
+The planner alone knows what fits. Where it refuses a start, the choice that it names gives way a step, and it is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cluster_model.checks.wording import count_things
+from cluster_model.cli.common import inspect_cluster
+from cluster_model.cli.start import Choices, begin_choices, choose_values
+from cluster_model.cli.template import write_template
+from cluster_model.texts import show_text
+
+if TYPE_CHECKING:
+    from cluster_model.catalogue.load import Catalogue
+    from cluster_model.diagnostic import Diagnostic
+    from cluster_model.pipeline import Inspection
+
+OPTIONS = (
+    ("name", "name"),
+    ("site.domain", "name"),
+    ("racks.groups.gpu", "per_rack"),
+    ("servers.gpu.model", "server"),
+    ("servers.gpu", "unit", "gpus"),
+    ("servers.storage", "storage"),
+    ("networks.compute.spine", "spine", "leaf", "gpus"),
+    ("networks.compute.nos", "nos"),
+    ("networks.compute", "leaf", "unit", "fabric_managers", "gpus"),
+    ("networks.oob", "oob_leaf"),
+    ("networks.storage", "storage", "gpus"),
+    ("networks.business", "tenants"),
+    ("tenants", "tenants"),
+    ("", "gpus"),
+)
+"""Options by the beginning of the key that they fill: of the first line that fits the first one that was given."""
+ADVICE = {
+    "CAB001": "give another --leaf, --nos or --server",
+    "HWR002": "give another switch; gpuyard catalogue lists them",
+    "NET001": "take fewer servers per unit or rack, or a switch with more ports",
+    "NET002": "give another --leaf; gpuyard catalogue lists them",
+    "NET005": "ask for fewer GPUs; in compute, larger units or a --leaf with more ports help too",
+    "NET017": "ask for fewer GPUs, or for --technology roce",
+    "NOS001": "give another --nos, or another switch",
+    "NOS002": "give another --nos",
+    "PLC001": "ask for fewer servers",
+}
+"""What to do about a limit of the hardware, by the id of its finding."""
+MOST_STEPS, POWER_STEP_KW, MOST_RATIO = 60, 5, 4
+
+
+def fit_start(name: str, wanted: Mapping[str, Any], catalogue: Catalogue) -> tuple[str, list[str]]:
+    """Return the text of a cluster.yml that validates, and a line for each choice that was not asked for.
+
+    Args:
+        name: name of the cluster.
+        wanted: the options of the command by name.
+        catalogue: hardware to choose from.
+
+    Raises:
+        click.UsageError: there is no such cluster, for a reason that an option can mend.
+    """
+    first, choices = begin_choices(wanted, catalogue), begin_choices(wanted, catalogue)
+    small: dict[str, str] = {}
+    for _ in range(MOST_STEPS):
+        values = choose_values(name, wanted, choices, catalogue)
+        text = write_template(name, values)
+        inspection = _inspect(text)
+        errors = [finding for finding in inspection.findings if finding.severity == "error"]
+        if errors and not give_way(errors, wanted, choices, small):
+            break
+        if not errors and not _pair_spines(inspection, choices):
+            pools = {network: IPv4Network(intent["pool"]) for network, intent in values["networks"].items() if "pool" in intent}
+            return text, _explain(wanted, first, choices, pools, small)
+    raise click.UsageError(_retell(errors, {"name": name, **wanted}))
+
+
+def _inspect(text: str) -> Inspection:
+    with TemporaryDirectory(prefix="gpuyard-new-") as folder:
+        Path(folder, "cluster.yml").write_text(text, "utf-8")
+        return inspect_cluster(Path(folder))
+
+
+def give_way(errors: Sequence[Diagnostic], wanted: Mapping[str, Any], choices: Choices, small: dict[str, str]) -> bool:
+    """Change what the errors name, if all of it is ours to change; `small` keeps what each pool was too small for."""
+    pools = {error.where.split(".")[1]: error for error in errors if error.id == "ADR001"}
+    lacks_ports = any(error.id == "NET007" for error in errors) and choices.servers > 1
+    lacks_racks = any(error.id == "PLC001" and not error.where.startswith("servers.gpu.") for error in errors)
+    lacks_power = any(error.id == "PWR001" and error.where.startswith("racks.groups.network") for error in errors)
+    is_crowded = choices.shares_oob and any(error.id == "NET001" and error.where == "networks.oob.leaf" for error in errors)
+    wide = {error.where.split(".")[1] for error in errors if error.id == "NET005"}
+    may_be_oversubscribed = wide <= {"storage", "business"} and all(choices.ratios.get(each, 1) < MOST_RATIO for each in wide)
+    ours = {
+        "NET005": may_be_oversubscribed,
+        "ADR001": pools,
+        "NET001": is_crowded,
+        "NET007": lacks_ports,
+        "PLC001": lacks_racks,
+        "PWR001": lacks_power,
+    }
+    if not all(ours.get(error.id) for error in errors):
+        return False
+    for network, error in pools.items():
+        choices.pools[network] -= 1
+        small[network] = error.summary.removeprefix("the pool is too small for the ")
+    if lacks_ports and wanted["unit"] and wanted["fabric_managers"] is None:
+        choices.managers = 0  # servers and unit are named, the managers are not
+    elif lacks_ports:
+        choices.servers -= 1
+    if lacks_racks:
+        choices.network_racks += 1 + choices.network_racks // 4
+    if lacks_power:
+        choices.network_kw += POWER_STEP_KW
+    for network in wide:
+        choices.ratios[network] = choices.ratios.get(network, 1) + 1
+    if is_crowded:
+        choices.shares_oob = False
+    return True
+
+
+def _pair_spines(inspection: Inspection, choices: Choices) -> bool:
+    """Choose two compute spines where bandwidth alone asks for one, and return whether it does: losing one is to be survived."""
+    compute = inspection.plan.network("compute") if inspection.plan else None
+    if choices.spines or compute is None or compute.spines_per_pod != 1 or compute.uplinks < 2:
+        return False
+    choices.spines = 2
+    return True
+
+
+def _explain(
+    wanted: Mapping[str, Any], first: Choices, choices: Choices, pools: Mapping[str, IPv4Network], small: Mapping[str, str]
+) -> list[str]:
+    """Return a line for each choice that departs from what was asked for, or from what new clusters usually have.
+
+    DGX SuperPOD reference architecture H100, Table 4, note 1: one system of a full unit is left out for UFM's ports; B200, table
+    of SU counts: full units, with no port for managers. A switch's own subnet manager serves 2,048 nodes (QM97X0 user manual,
+    Software Management).
+    """
+    notes, gpus = [], choices.servers * choices.gpus_each
+    if choices.servers < first.servers:
+        notes.append(
+            f"{choices.servers:,} servers ({gpus:,} GPUs) instead of {first.servers:,}: the {choices.managers} fabric managers "
+            "take the leaf ports of the one left out, as in NVIDIA's DGX SuperPOD; --fabric-managers 0 keeps them all"
+        )
+    elif gpus != wanted["gpus"]:
+        notes.append(f"{count_things(choices.servers, 'server')} ({gpus:,} GPUs): a {wanted['server']} has {choices.gpus_each}")
+    if choices.managers < first.managers:
+        notes.append(
+            f"no fabric managers: {choices.servers:,} servers in full units of {wanted['unit']} take every port of their leafs; "
+            "let a switch (up to 2,048 nodes) or a server run the subnet manager, or give --fabric-managers "
+            f"{first.managers}, which leaves a server out"
+        )
+    if choices.per_rack < wanted["per_rack"]:
+        notes.append(f"{choices.per_rack} servers per rack instead of {wanted['per_rack']}: a rack has no room for more")
+    if choices.network_kw > first.network_kw:
+        notes.append(f"racks of {choices.network_kw} kW for switches instead of {first.network_kw}: the fullest draw that much")
+    for network, ratio in choices.ratios.items():
+        notes.append(
+            f"networks.{network} is oversubscribed {ratio}:1: its switches cannot join that many servers at full bandwidth"
+        )
+    if not choices.shares_oob:
+        notes.append("an out-of-band leaf in every rack instead of one for two racks: two have more devices than it has ports")
+    for network, role in small.items():
+        pool, narrower = pools[network], choices.pools[network] + 1
+        notes.append(
+            f"networks.{network}.pool is {pool} ({pool.num_addresses:,} addresses): a /{narrower} is too small for the {role}"
+        )
+    return notes
+
+
+def _retell(errors: Sequence[Diagnostic], wanted: Mapping[str, Any]) -> str:
+    """Return errors in the words of the options, one for each: nobody has the file that they were found in."""
+    rows: dict[str, str] = {}
+    for error in [error for error in errors if error.id != "ADR001"] or errors:  # pools would have given way
+        able = next(options for prefix, *options in OPTIONS if not prefix or f"{error.where}.".startswith(f"{prefix}."))
+        given = next((option for option in able if wanted.get(option) is not None), able[-1])
+        bounds = "; ".join(f"{word} {text}" for word, text in (("expected", error.expected), ("found", error.actual)) if text)
+        reason = f"{error.summary} ({bounds})" if bounds else error.summary
+        advice = ADVICE.get(error.id, f"gpuyard explain {error.id} tells more")
+        rows.setdefault("NAME" if given == "name" else f"--{given.replace('_', '-')}", show_text(f"{reason}; {advice}"))
+    return "nothing is written, since no such cluster can be built\n" + "\n".join(f"{key}: {row}" for key, row in rows.items())
