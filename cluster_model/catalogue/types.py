@@ -97,6 +97,15 @@ class Systems(Sourced):
     """Their names, as the folders of templates/switch/ are called."""
 
 
+class Vxlan(Sourced):
+    """What a switch does with VXLAN in hardware, under the systems that run on it."""
+
+    l2: bool
+    """L2 VNIs: subnets bridged between leafs."""
+    l3: bool
+    """L3 VNIs: routing into tunnels and out of them, by VRF."""
+
+
 class Asic(Sourced):
     """Forwarding chip."""
 
@@ -108,6 +117,10 @@ class Asic(Sourced):
     """Largest MTU."""
     adaptive_routing_gbps: list[int] = []
     """Port speeds at which it can send each packet by the least loaded path; none where it cannot, or it is not known."""
+    dynamic_load_balancing: bool = False
+    """Whether it can move a flow to a less loaded path between two bursts; false where it cannot, or it is not known."""
+    vxlan: Vxlan | None = None
+    """VXLAN in hardware; without it it is not known, and no leaf of a network with EVPN (HWR007)."""
     buffer_mb: float | None = None
     """Packet buffer that ports share, in MB of 1024 x 1024 bytes."""
 

@@ -222,3 +222,10 @@ def test_typed_helpers_tell_kinds_apart():
     assert CATALOG.server("nvidia/sn5600") is None
     assert CATALOG.pdu("generic/pdu-17kw").capacity_w == 17700
     assert CATALOG.device("nobody/nothing") is None
+
+
+def test_what_chips_do_with_tunnels_is_known():
+    switches = {ref: CATALOG.switch(ref) for ref in DEVICES}
+    vxlan = {ref: block.asic.vxlan for ref, block in switches.items() if block and "ethernet" in block.technology}
+    assert {ref for ref, known in vxlan.items() if known is None} == {"arista/dcs-7060x6-64pe"}, "HWR007 refuses the others"
+    assert {ref for ref, known in vxlan.items() if known and not (known.l2 and known.l3)} == {"dell/z9664f-on", "dell/z9864f-on"}

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from small_plan import (
     PLATFORM,
+    SOURCE,
     chain,
     hardware,
     intent,
@@ -46,6 +47,15 @@ def _other_border_nos(**fields):
 
 def _lacks(*names):
     return {**PLATFORM["features"], **dict.fromkeys(names, False)}
+
+
+def _end_tunnels(ref, **vxlan):
+    """Know what a model's chip does with VXLAN; nothing is known without `vxlan`."""
+    return hardware(ref, "asic.vxlan", {**vxlan, **SOURCE} if vxlan else None)
+
+
+def _border_model(ref):
+    return chain(intent("networks.business.border.leaf", ref), networks("business", border_model=ref))
 
 
 def _no_border(design):
@@ -334,6 +344,22 @@ FIRES = {
         "all": (platform(lacks=("vxlan_evpn",)), "compute is built on EVPN, and TestOS has no vxlan_evpn"),
         "border": (_other_border_nos(features=_lacks("vxlan_evpn")), "business is built on EVPN, and EdgeOS"),
     },
+    "HWR007": {
+        "not known": (
+            chain(networks("compute", evpn=False), _end_tunnels("test/leaf")),
+            "leafs of business need L2 VNIs and L3 VNIs, and the chip of test/leaf, chip, is not known to have any",
+        ),
+        "none": (
+            _end_tunnels("test/leaf", l2=False, l3=False),
+            "leafs of compute need L3 VNIs, and the chip of test/leaf, chip, has none",
+        ),
+        "no bridging": (_end_tunnels("test/leaf", l2=False, l3=True), "leafs of business need L2 VNIs, and the chip"),
+        "no routing": (_end_tunnels("test/leaf", l2=True, l3=False), "leafs of compute need L3 VNIs"),
+        "border": (
+            chain(_border_model("test/single"), _end_tunnels("test/single", l2=True, l3=False)),
+            "border leafs of business",
+        ),
+    },
     "NOS008": {
         "all": (platform(lacks=("nat",)), "TestOS on the border leafs has no nat, which is asked for by red"),
         "border": (_other_border_nos(features=_lacks("nat")), "EdgeOS on the border leafs"),
@@ -481,6 +507,12 @@ SILENT = {
         "above the switches": networks("business", host_mtu_bytes=9101),
     },
     "NOS007": {"no EVPN": chain(*(networks(n, evpn=False) for n in ("compute", "business")), platform(lacks=("vxlan_evpn",)))},
+    "HWR007": {
+        "no EVPN": chain(*(networks(n, evpn=False) for n in ("compute", "business")), _end_tunnels("test/leaf")),
+        "spines pass packets on": chain(networks("business", spine_model="test/single"), _end_tunnels("test/single")),
+        "compute routes alone": chain(networks("business", evpn=False), _end_tunnels("test/leaf", l2=False, l3=True)),
+        "a border routes alone": chain(_border_model("test/single"), _end_tunnels("test/single", l2=False, l3=True)),
+    },
     "NOS008": {"no translation": chain(_tenant("red", nat=()), platform(lacks=("nat",)))},
     "RED002": {"border beside a leaf": items("switches", "business-border-02", rack="N03")},
     "RED003": {"border leafs": items("switches", "business-border", rack="N03")},

@@ -86,6 +86,8 @@ def _switch_block(psus: int = 2) -> dict[str, Any]:
             "mtu_bytes": 9216,
             "buffer_mb": 100,
             "adaptive_routing_gbps": [400],
+            "dynamic_load_balancing": True,
+            "vxlan": {"l2": True, "l3": True, **SOURCE},
             **SOURCE,
         },
         "cages": [{"count": 64, "form_factor": "osfp", "lanes": 8, "modes": ["1x400"], **SOURCE}],
