@@ -13,6 +13,11 @@ from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Network
 
 FEATURES = {"dynamic": "dynamic_load_balancing", "adaptive": "adaptive_routing"}
+CHIPS = {
+    "dynamic_load_balancing": "models with asic.dynamic_load_balancing",
+    "adaptive_routing": "links between switches at the asic.adaptive_routing_gbps of their model",
+}
+"""What the chips have to have, by feature of the NOS."""
 
 
 def _balanced(design: Design) -> Iterator[tuple[Network, str]]:
@@ -26,20 +31,21 @@ class LoadBalancingSupport(Rule):
     """Balance load only in ways that the switches have.
 
     What it checks:
-        `load_balancing: dynamic` wants the NOS's feature dynamic_load_balancing, `adaptive` wants adaptive_routing, RoCE, and
-        links between switches at speeds that the chip's `adaptive_routing_gbps` lists. InfiniBand takes neither: its subnet
-        manager routes.
+        `load_balancing: dynamic` wants the feature dynamic_load_balancing of the NOS and of the chip of every switch between
+        which there are links. `adaptive` wants adaptive_routing of the NOS, RoCE, and links between switches at speeds that the
+        chip's `adaptive_routing_gbps` lists. InfiniBand takes neither: its subnet manager routes.
 
     Why it matters:
         Where a switch of the fabric lacks it, nothing is configured, or the switch refuses the line. Flows collide on links as
         before, and hosts are tuned for a fabric that is not there.
 
     How to fix:
-        Set `load_balancing: ecmp`, or choose another `nos`, model or `fabric_speed_gbps`.
+        Set `load_balancing: ecmp`, or choose another `nos`, model or `fabric_speed_gbps`. If your model's chip does it, say so in
+        a catalogue file of your own.
 
     Source:
-        `features` of templates/switch/NOS/platform.yml; `asic.adaptive_routing_gbps` of the model; Cumulus Linux, Equal Cost
-        Multipath Load Sharing, Adaptive Routing (RoCE traffic, Spectrum-4, 200 and 400 Gb/s).
+        `features` of templates/switch/NOS/platform.yml; `asic.dynamic_load_balancing` and `asic.adaptive_routing_gbps` of the
+        model; Cumulus Linux, Equal Cost Multipath Load Sharing, Adaptive Routing (RoCE traffic, Spectrum-4, 200 and 400 Gb/s).
     """
 
     id, title = "ROC014", "load balancing that the switches lack"
@@ -61,12 +67,8 @@ class LoadBalancingSupport(Rule):
                 )
             elif network.load_balancing == "adaptive" and not network.lossless:
                 yield self._refuse(network, f"adaptive routing is for RoCE, and {network.name} carries none", "ecmp or dynamic")
-            elif network.load_balancing == "adaptive" and (slow := _find_unfit(design, network)):
-                yield self._refuse(
-                    network,
-                    f"adaptive routing of {network.name} is not known for {list_names(slow)}",
-                    "links between switches at the asic.adaptive_routing_gbps of their model",
-                )
+            elif unfit := _find_unfit(design, network):
+                yield self._refuse(network, f"{words} of {network.name} is not known for {list_names(unfit)}", CHIPS[feature])
 
     def _refuse(self, network: Network, summary: str, expected: str) -> Diagnostic:
         where = f"networks.{network.name}.load_balancing"
@@ -74,7 +76,7 @@ class LoadBalancingSupport(Rule):
 
 
 def _find_unfit(design: Design, network: Network) -> list[str]:
-    """Return models with speeds of links between switches that their chip has no adaptive routing for."""
+    """Return models whose chip cannot do what is asked on its links between switches; for adaptive routing, with their speed."""
     used = {
         (switch.model, port.speed_gbps)
         for switch in design.switches_of.get(network.name, [])
@@ -84,9 +86,13 @@ def _find_unfit(design: Design, network: Network) -> list[str]:
     unfit = []
     for ref, speed_gbps in sorted(used):
         model = design.catalogue.switch(ref)
-        if model and speed_gbps not in model.asic.adaptive_routing_gbps:
+        if model is None:
+            continue
+        if network.load_balancing == "dynamic" and not model.asic.dynamic_load_balancing:
+            unfit.append(f"{ref} ({model.asic.name})")
+        elif network.load_balancing == "adaptive" and speed_gbps not in model.asic.adaptive_routing_gbps:
             unfit.append(f"{ref} at {speed_gbps} Gb/s")
-    return unfit
+    return list(dict.fromkeys(unfit))
 
 
 class OutOfOrderNics(Rule):

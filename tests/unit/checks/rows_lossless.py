@@ -42,6 +42,10 @@ FIRES = {
             chain(_balance("compute"), platform(lacks=("adaptive_routing",))),
             "compute asks for adaptive routing, and TestOS has no adaptive_routing",
         ),
+        "no flowlets on the chip": (
+            chain(_balance("compute", way="dynamic"), hardware("test/leaf", "asic.dynamic_load_balancing", False)),
+            "dynamic load balancing of compute is not known for test/leaf (chip)",
+        ),
         "another chip": (
             chain(_balance("compute"), hardware("test/leaf", "asic.adaptive_routing_gbps", [])),
             "not known for test/leaf at 400 Gb/s",
@@ -76,6 +80,10 @@ SILENT = {
         "ecmp on any chip": chain(
             platform(lacks=("dynamic_load_balancing", "adaptive_routing")),
             hardware("test/leaf", "asic.adaptive_routing_gbps", []),
+        ),
+        "ecmp without flowlets": hardware("test/leaf", "asic.dynamic_load_balancing", False),
+        "flowlets at any speed": chain(
+            _balance("compute", way="dynamic"), ports("switches", "compute-spine", "p", speed_gbps=800)
         ),
     },
     "ROC015": {
