@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
-from cluster_model.catalogue.ground import Strict
+from pydantic import Field
+
+from cluster_model.catalogue.ground import Sourced, Strict
+
+ReleaseName = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*[A-Z]?$")]
 
 
 class Features(Strict):
@@ -72,6 +76,30 @@ class Ztp(Strict):
     """HTTP header in which it tells its serial number, in lower case."""
 
 
+def parse_release(text: str) -> tuple[int, ...]:
+    """Return the numbers of a release, to compare it by: (4, 36, 0) of 4.36.0F, (202505,) of 202505; none of an empty one."""
+    found = re.match(r"[0-9]+(?:\.[0-9]+)*", text)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+class Releases(Sourced):
+    """Releases that the templates of a platform are written for; what they would render for another was never looked at."""
+
+    first: ReleaseName
+    """The first of them."""
+    last: ReleaseName
+    """The last, with all that are numbered below it: 5.10 stands for 5.10.1 too, and 10 for 10.5.4."""
+
+    def __str__(self) -> str:
+        """Return the range in words."""
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
+    def has(self, release: str) -> bool:
+        """Return whether a release is among them."""
+        numbers, last = parse_release(release), parse_release(self.last)
+        return parse_release(self.first) <= numbers and numbers[: len(last)] <= last
+
+
 class Platform(Strict):
     """A network operating system: templates/switch/<nos>/platform.yml."""
 
@@ -106,7 +134,9 @@ class Platform(Strict):
     bond_name: str = "bond{number}"
     """Interface of a bond."""
     release: str = ""
-    """Release that this file is written for; an intent may name another."""
+    """Release that this file is written for; an intent may name another of `releases`."""
+    releases: Releases | None = None
+    """Releases that the templates are written for; without it any is taken (NOS016)."""
     since: dict[str, str] = {}
     """Features that came with a release, by the first that has them; `features` says what `release` has."""
     mended: dict[str, str] = {}

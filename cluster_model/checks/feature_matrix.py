@@ -53,6 +53,7 @@ def _list_limits(platforms: dict[str, Platform]) -> dict[str, list[str]]:
     every = platforms.values()
     return {
         "release that is written for": [each.release or "-" for each in every],
+        "releases that are taken ([NOS016](rules.md#nos016))": [str(each.releases or "-") for each in every],
         "MTU of a routed port, bytes": [f"{each.mtu_bytes:,}" for each in every],
         "characters of a VRF's name": [f"{each.vrf_name_length}" if each.features.vxlan_evpn else "-" for each in every],
         "VLANs it keeps for itself": [
@@ -69,6 +70,9 @@ def _section(nos: str, platform: Platform) -> list[str]:
     lines += [f"- {sentence}" for sentence in platform.validated] or ["- nothing"]
     lines += ["", "Not validated:", ""]
     lines += [f"- {sentence}" for sentence in platform.not_validated] or ["- nothing"]
+    if platform.releases is not None:
+        unsure = "" if platform.releases.confirmed else " Not confirmed."
+        lines += ["", f"*Source of its releases, {platform.releases}.* {platform.releases.source}.{unsure}"]
     return [*lines, "", f"*Source of the data.* {platform.source}"]
 
 

@@ -72,14 +72,14 @@ class CnpBestEffort(Rule):
             )
 
 
-_ETHERNET_KEYS = ("pool", "nos", "underlay")
+_ETHERNET_KEYS = ("pool", "nos", "release", "underlay")
 
 
 class KeysOfEthernet(Rule):
     """Say of InfiniBand what it has.
 
     What it checks:
-        An InfiniBand network has none of `pool`, `nos` and `underlay`.
+        An InfiniBand network has none of `pool`, `nos`, `release` and `underlay`.
 
     Why it matters:
         They do nothing: its switches are unmanaged or run the maker's system, and route by LID. Mostly the section was copied

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cluster_model.catalogue.platform_types import Platform
+from cluster_model.catalogue.platform_types import Platform, parse_release
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.names import natural_key
 
 
 def _find_systems(design: Design, lacks: Callable[[Platform], bool]) -> dict[str, tuple[Platform, list[str], str]]:
@@ -191,7 +190,7 @@ class RouterMacsForgotten(Rule):
                 continue
             own = intent.border.release if key and intent.border is not None else None
             release = own or (intent.release if nos == network.nos else None) or platform.release
-            if natural_key(release) < natural_key(since):
+            if parse_release(release) < parse_release(since):
                 yield self.finding(
                     f"networks.business{key}",
                     f"{platform.name} {release} on {list_names(names)} forgets router MACs when next hops change, and drops what "

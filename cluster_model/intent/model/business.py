@@ -7,12 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cluster_model.intent.base import Hardware, Id, Model, Name, Number, Prefix, Text
-from cluster_model.intent.model.networks import Fabric, Nos
+from cluster_model.intent.model.networks import Fabric, Nos, Release
 
 Asn = Annotated[int, Field(ge=1, le=4_294_967_295)]
 Mac = Annotated[str, Field(pattern=r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")]
-Release = Annotated[str, Field(pattern=r"^[0-9][0-9A-Za-z.-]*$")]
-"""A release as its maker numbers it: `202605`, `8.4.4`."""
 
 
 class Filter(Model):
@@ -88,8 +86,6 @@ class BusinessNetwork(Fabric):
     """Host bandwidth over uplink bandwidth that a leaf may have."""
     homing: Literal["auto", "esi", "mlag"] = "auto"
     """How two leafs share a bond: EVPN multihoming (ESI, RFC 7432), or MLAG. `auto` takes ESI where the release has it."""
-    release: Release | None = None
-    """Release of the network operating system; default: the one that its platform file is written for."""
     anycast_mac: Mac = "00:00:5e:00:01:01"
     """MAC of every gateway, the same on all leafs."""
     rt_administrator: Annotated[int, Field(ge=1, le=65535)] = 64512

@@ -10,6 +10,8 @@ from cluster_model.intent.base import Address, Hardware, Model, Name, Number, Pr
 
 DEFAULT_NOS = "sonic"
 Nos = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+Release = Annotated[str, Field(pattern=r"^[0-9][0-9A-Za-z.-]*$")]
+"""A release as its maker numbers it: `202605`, `8.4.4`."""
 
 
 class TierRacks(Model):
@@ -43,6 +45,9 @@ class Fabric(Model):
     """Core model; default: the spine's."""
     nos: Nos | None = None
     """Network operating system of its switches; default: `sonic` (InfiniBand has none to choose)."""
+    release: Release | None = None
+    """Release of the network operating system; default: the one that its platform file is written for. docs/feature-matrix.md has
+    the range that configurations are rendered for; another is refused."""
     racks: Name | TierRacks = "network"
     """Rack group that holds its switches, or one per tier. Switches fill racks from the top, neighbours in different racks."""
     pool: Prefix | None = None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cluster_model.catalogue.platform_types import Platform
+from cluster_model.catalogue.platform_types import Platform, parse_release
 from cluster_model.intent.model.business import BusinessNetwork
-from cluster_model.names import natural_key
 from cluster_model.plan.context import Context, SwitchModel, resolve_switch
 from cluster_model.plan.model.overlay import Homing
 
@@ -36,7 +35,7 @@ def has_feature(platform: Platform, name: str, release: str | None = None) -> bo
     """Return whether a platform has a feature in a release; default: the one that its file is written for."""
     since = platform.since.get(name)
     if release and since:
-        return natural_key(release) >= natural_key(since)
+        return parse_release(release) >= parse_release(since)
     return platform.features.has(name)
 
 

@@ -12,7 +12,7 @@ from cluster_model.catalogue.audit import audit_sources
 from cluster_model.catalogue.cages import switch_cages
 from cluster_model.catalogue.document import read_document
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.catalogue.platform_types import Features
+from cluster_model.catalogue.platform_types import Features, Releases
 from cluster_model.paths import CATALOGUE, TEMPLATES
 from cluster_model.render.switch import has_templates
 from cluster_model.render.switch.sonic_system import DNS_LIMIT, NTP_LIMIT
@@ -229,3 +229,20 @@ def test_what_chips_do_with_tunnels_is_known():
     vxlan = {ref: block.asic.vxlan for ref, block in switches.items() if block and "ethernet" in block.technology}
     assert {ref for ref, known in vxlan.items() if known is None} == {"arista/dcs-7060x6-64pe"}, "HWR007 refuses the others"
     assert {ref for ref, known in vxlan.items() if known and not (known.l2 and known.l3)} == {"dell/z9664f-on", "dell/z9864f-on"}
+
+
+def test_releases_are_compared_by_their_numbers():
+    def has(first, last, release):
+        return Releases(first=first, last=last, source="made up").has(release)
+
+    assert has("5.10", "5.10", "5.10.1") and not has("5.10", "5.10", "5.9.2") and not has("5.10", "5.10", "5.11.0")
+    assert has("4.31.2F", "4.36", "4.36.1F") and has("4.31.2F", "4.36", "4.32.0F") and not has("4.31.2F", "4.36", "4.31.1F")
+    assert has("8.4", "10", "8.4.4") and has("8.4", "10", "10.5.4") and not has("8.4", "10", "11.0")
+    assert has("202505", "202611", "202511") and not has("202505", "202611", "202411") and not has("202505", "202611", "4.5.0")
+
+
+def test_every_rendered_platform_says_for_which_releases():
+    rendered = {name: value for name in CATALOG.names("platform") if (value := CATALOG.platforms.get(name)) and value.rendered}
+    assert set(rendered) == {"cumulus", "eos", "frr", "sonic"}
+    for name, value in rendered.items():
+        assert value.releases is not None and value.releases.has(value.release), name

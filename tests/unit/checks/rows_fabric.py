@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from small_plan import PLATFORM, chain, hardware, intent, items, lossless, networks, plan, platform, ports
+from small_plan import PLATFORM, SOURCE, chain, hardware, intent, items, lossless, networks, plan, platform, ports
 
 from cluster_model.plan.model import CageMode, Site, Upstream
 
@@ -44,6 +44,14 @@ TIMED = Site("test.example.net", "UTC", (), ("10.255.0.123",), (), ())
 SPLIT = tuple(CageMode(cage, "osfp", 2, 200, 8 * cage, 8, False) for cage in range(1, 65))
 HOST_PORT = "p1"
 CLASHING_MAP = tuple(1 if dscp == 26 else 6 if dscp == 48 else 0 for dscp in range(64))
+
+RELEASES = {"first": "1.8", "last": "2.1", **SOURCE}
+
+
+def _release(network, release):
+    """Name the release of a network whose system is rendered for 1.8 to 2.1."""
+    return chain(platform(releases=RELEASES), intent(f"networks.{network}.release", release))
+
 
 FIRES = {
     "NET003": {
@@ -148,6 +156,15 @@ FIRES = {
     "NOS014": {
         "resolvers": (chain(_site(dns=tuple("abcd")), platform(resolvers=3)), "4 resolvers are named, and switches of compute, "),
         "time": (chain(_site(ntp=tuple("abc")), platform(time_servers=2)), "3 time servers are named"),
+    },
+    "NOS016": {
+        **{
+            f"older, {network}": (_release(network, "1.7.9"), "no configuration is rendered for TestOS 1.7.9")
+            for network in ("compute", "storage", "business", "oob", "business.border")
+        },
+        "newer": (_release("compute", "2.2"), "no configuration is rendered for TestOS 2.2"),
+        "of another maker": (_release("storage", "202605"), "TestOS 202605"),
+        "less than a release": (_release("oob", "1"), "TestOS 1"),
     },
     "ADR002": {
         "inside": (networks("storage", pool="10.64.8.0/24"), "the pools of compute and storage overlap"),
@@ -265,6 +282,13 @@ SILENT = {
     "NOS012": {"nobody asks": platform(lacks=("snmp",)), "answers": _site(snmp_managers=("10.255.0.61",))},
     "NOS013": {"has it": platform(lacks=("nat",))},
     "NOS014": {"no limit": _site(dns=tuple("abcd")), "fits": chain(_site(dns=tuple("abc")), platform(resolvers=3))},
+    "NOS016": {
+        "first": _release("compute", "1.8"),
+        "patch release of the last": _release("business.border", "2.1.4F"),
+        "between": _release("oob", "1.10"),
+        "no range": intent("networks.oob.release", "0.1"),
+        "none named": platform(releases=RELEASES),
+    },
     "NOS006": {"rendered": platform(**{"description": PLATFORM["name"]})},
     "ADR002": {"neighbours": networks("storage", pool="10.63.0.0/16")},
     "ADR003": {"planned device": intent("site.dns", ["10.66.9.10"]), "outside": intent("site.dns", ["10.67.0.53"])},

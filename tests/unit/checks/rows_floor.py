@@ -101,7 +101,11 @@ FIRES = {
         "pool": (
             intent("networks.compute", {"technology": "infiniband", "leaf": "test/leaf", "pool": "10.64.0.0/16", "nos": "sonic"}),
             "pool, nos of compute do nothing on InfiniBand",
-        )
+        ),
+        "release": (
+            intent("networks.compute", {"technology": "infiniband", "leaf": "test/leaf", "release": "2.0"}),
+            "release of compute does nothing on InfiniBand",
+        ),
     },
     "FCT102": {"oem": (_serials("To be filled by O.E.M.", "0000000"), "2 servers have a serial number that a maker left blank")},
 }
