@@ -41,8 +41,14 @@ def try_elsewhere(run: Asking) -> None:
     Where the machine does not come to its end, a failed row says why, and what has been tried until then stays.
     """
     slowness = EMULATION * run.options.slowness
-    asked = {"networks": tuple(run.elsewhere), "elsewhere": False, "place": SMALL_MACHINE}
-    options = replace(run.options, **asked, slowness=slowness, timers=EMULATION)
+    options = replace(
+        run.options,
+        networks=tuple(run.elsewhere),
+        elsewhere=False,
+        place=SMALL_MACHINE,
+        slowness=slowness,
+        timers=EMULATION,
+    )
     report = run.report
 
     def take(kind: str, value: Any) -> None:
