@@ -223,7 +223,8 @@ def test_render_warns_of_addresses_that_move(tmp_path):
     file.write_text(text.replace("storage: {id: 2", "storage: {id: 9"))
     for more in (["--check"], []):  # what would be written is told alike
         told = CliRunner().invoke(render, [*words, *more]).stderr
-        assert re.search(r"^warning: \d+ addresses move from what \S+/tree was rendered from:\n  storage-001 bmc: 10\.76\.", told, re.M)
+        moved = r"^warning: \d+ addresses move from what \S+/tree was rendered from:\n  storage-001 bmc: 10\.76\."
+        assert re.search(moved, told, re.M)
         assert re.search(r"^  and \d+ more, which gpuyard diff OLD NEW lists$", told, re.M)
     again = CliRunner().invoke(render, words)
     assert (again.exit_code, "addresses move" in again.stderr) == (0, False)
