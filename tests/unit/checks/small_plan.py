@@ -16,6 +16,7 @@ from typing import Any
 
 from small_tenants import BORDER, SEATS, TENANTS, make_border_peers, make_overlay, make_server_bonds, make_tenants
 
+from cluster_model.catalogue.document import read_document
 from cluster_model.catalogue.load import Catalogue, Shelf
 from cluster_model.catalogue.media_types import Media
 from cluster_model.catalogue.platform_types import Platform
@@ -188,6 +189,7 @@ def make_catalogue(
         nics=_shelf({}),
         platforms=_shelf({name: Platform(**value) for name, value in known.items()}),
         _media_files=(),
+        _read=read_document,
         _media=[Media(**(media or MEDIA))],
     )
 
