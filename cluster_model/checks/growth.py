@@ -85,7 +85,7 @@ class BootServersByOrder(Rule):
         fix = f"set provisioning.servers to the one that answers today: {' or '.join(able)}"
         if asked is None:
             known = ", or ".join(f"{way} if that is {group}" for group, way in ways.items())
-            fix = f"set networks.oob.dhcp_servers to those that answer today: {known}"
+            fix = f"set networks.oob.dhcp_servers to those that answer today; in this plan they are {known}"
         yield self.finding(
             "provisioning" if asked is not None else "networks.oob",
             f"{list_names(able)} have control servers, and nothing says which of them answers DHCP",

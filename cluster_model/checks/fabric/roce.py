@@ -117,7 +117,7 @@ class CnpNotStrict(Rule):
         at full load they wait behind the data that they should slow down.
 
     How to fix:
-        Set `cnp_priority` to 6, or `priority` to one below it.
+        Set `cnp_priority` to 6.
 
     Source:
         Arista EOS manual, Quality of Service: `no priority` in a transmit queue makes it and all queues below it round robin;
@@ -129,7 +129,7 @@ class CnpNotStrict(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         profile = design.plan.lossless
         highest = max(profile.pfc_priorities, default=0)
-        for network in design.lossless if profile.cnp_priority < highest else ():
+        for network in design.lossless if profile.cnp_priority < highest < 6 else ():  # above 5 ROC002 asks for another
             platform = design.platform(network)
             if platform is not None and platform.strict_above_weighted:
                 yield self.finding(
@@ -137,7 +137,7 @@ class CnpNotStrict(Rule):
                     f"{platform.name} cannot send CNPs of priority {profile.cnp_priority} before data of priority {highest}",
                     f"above {highest}, on the {network.name} switches",
                     str(profile.cnp_priority),
-                    f"set cnp_priority to {6 if highest < 6 else 7}, or priority below {profile.cnp_priority}",
+                    "set cnp_priority to 6",
                 )
                 break
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from cluster_model.checks.design import Design
+from cluster_model.checks.fabric.network import VXLAN_BYTES
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.tenancy.exposure import FORGED, list_peers, name_special
 from cluster_model.checks.wording import list_names
@@ -118,8 +119,8 @@ class LinkMtuBeyondLeaf(Rule):
     """Ask border leafs for an MTU that they have.
 
     What it checks:
-        `mtu_bytes` of each link to an external peer against the chip of the border leaf, and against what its NOS accepts on a
-        routed port.
+        `mtu_bytes` of each link to an external peer against the chip of the border leaf, what its NOS accepts on a routed port,
+        and what the fabric behind it carries in VXLAN.
 
     Why it matters:
         The switch refuses the line, and with it, on some systems, the whole configuration; or it drops what the peer sends.
@@ -128,7 +129,8 @@ class LinkMtuBeyondLeaf(Rule):
         Lower `mtu_bytes` to what the peer has, mostly 1500.
 
     Source:
-        `asic.mtu_bytes` of the model; `mtu_bytes` of templates/switch/NOS/platform.yml.
+        `asic.mtu_bytes` of the model; `mtu_bytes` of templates/switch/NOS/platform.yml; RFC 7348, section 4.3: tunnel endpoints
+        do not fragment.
     """
 
     id, title = "BRD024", "link to a border peer with an MTU that its leaf has not"
@@ -139,6 +141,9 @@ class LinkMtuBeyondLeaf(Rule):
         platform = design.catalogue.platforms.get(leaf.nos) if leaf else None
         limits = {leaf.model: model.asic.mtu_bytes} if leaf and model else {}
         limits |= {platform.name: platform.mtu_bytes} if platform else {}
+        business = next((each for each in design.routed if each.name == "business" and each.evpn), None)
+        # What comes in by the link crosses the fabric in VXLAN.
+        limits |= {f"the fabric with {VXLAN_BYTES} of VXLAN": business.mtu_bytes - VXLAN_BYTES} if business else {}
         for name, peer in list_peers(design).items() if limits else ():
             for index, link in enumerate(peer.links):
                 what, limit = min(limits.items(), key=lambda item: item[1])

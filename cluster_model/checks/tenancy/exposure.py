@@ -125,7 +125,9 @@ class DefaultAnnounced(Rule):
         for peer in design.plan.border_peers:
             whole = [line for line in peer.announce or () if not line.up_to]
             if _is_everything(whole):
-                lines, parts = ", ".join(line.prefix for line in whole), " in parts" * (len(whole) > 1)
+                default = [line.prefix for line in whole if line.prefix == "0.0.0.0/0"]
+                halves = [line.prefix for line in whole if not any(map(IPv4Network(line.prefix).subnet_of, _UNROUTED))]
+                lines, parts = ", ".join(default or halves), " in parts" * (not default)
                 yield self.finding(
                     f"{peer.where}.announce",
                     f"{peer.name} is told the default route{parts}, and would leave by the cluster",

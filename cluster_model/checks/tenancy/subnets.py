@@ -249,10 +249,13 @@ def _advise(subnet: Subnet, groups: dict[str, list[Seat]], group: str, other: st
             low, high = _span(subnet, groups[name])
             given[name] = low + by, high + by
             ways.append(f"first: {{{name}: {first}}} if {name} does not run yet")
-    apart = "if both run, put the servers that were added into a server group of their own"
+    apart = (
+        "if both run, say with first which place the first server of each has today, or put the servers that were added into a "
+        "server group of their own"
+    )
     if not ways:
-        return f"take a shorter prefix for cidr, or move the pool; {apart}"
-    return f"set {', or '.join(ways)}; {apart}"
+        return f"{apart}; else take a shorter prefix for cidr, or move the pool"
+    return f"{apart}; else set {', or '.join(ways)}"
 
 
 class SubnetsOverlap(Rule):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cluster_model.intent.source.hardware_addresses import parse_mac
 from cluster_model.transport.bmc.certificates import fetch_certificate, known_bmcs, read_certificate, remember_certificate
 from cluster_model.transport.bmc.controller import (
+    NO_SERIAL,
     Action,
     Bmc,
     BmcError,
@@ -93,14 +94,15 @@ class RedfishBmc:
     def read_serials(self) -> frozenset[str]:
         """Return the serial numbers of the system, its chassis and their system boards, as IPMI's first FRU has them.
 
-        Where the system's own is the planned one, the others are not asked for: each costs a request.
+        Where the system's own is the planned one, the others are not asked for: each costs a request. Nor where it has none: a
+        chassis may hold several systems, so its number tells that the machine is the planned one, and never that it is not.
         """
         return self._tell(lambda: frozenset(clean_line(serial) for serial in self._list_serials() if serial))
 
     def _list_serials(self) -> Iterator[str]:
         own = _text(self._system.json.get("SerialNumber"))
         yield own
-        if own == self._target.serial:
+        if own == self._target.serial or own.lower() in NO_SERIAL:
             return
         links = (self._system.json.get("Links") or {}).get("Chassis") or []
         for chassis in map(self._part, links[:_CHASSIS]):

@@ -197,7 +197,7 @@ FIRES = {
         "pool": (_peer("links", [{"border": 1, "prefix": "10.68.0.0/31"}]), "the pool of business"),
     },
     "BRD023": {"jumbo": (_mtu(9000), "packets of up to 9000 bytes go to internet, and few peers take over 1500")},
-    "BRD024": {"beyond": (_mtu(9300), "MTU 9300 of the link to internet is above what test/leaf carries")},
+    "BRD024": {"beyond": (_mtu(9300), "MTU 9300 of the link to internet is above what the fabric with 50 of VXLAN carries")},
     "BRD022": {
         "uneven": (
             _peer(
@@ -248,6 +248,6 @@ SILENT = {
     },
     "BRD021": {"public": _peer("links", [{"border": 1, "prefix": "198.51.100.0/31"}])},
     "BRD023": {"tunnel": _mtu(1400), "default": _mtu(1500)},
-    "BRD024": {"just fits": _mtu(9216)},
+    "BRD024": {"just fits": _mtu(9050)},
     "BRD022": {"both": _peer("links", [{"border": n, "prefix": f"100.64.0.{2 * n}/31", "speed_gbps": 10} for n in (1, 2)])},
 }

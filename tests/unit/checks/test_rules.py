@@ -59,6 +59,18 @@ def test_every_pool_inside_a_wide_one_is_found():
     assert [finding.where for finding in _find("ADR002", change)] == ["networks.storage.pool", "networks.oob.pool"]
 
 
+def test_of_a_default_route_told_the_line_that_is_too_much_is_named():
+    """And never the tenants' own prefix beside it, without which nobody finds them."""
+    rows = import_module("rows_site")
+    for lines, named in (
+        ((("0.0.0.0/0",), ("10.48.16.0/24",)), "0.0.0.0/0"),
+        ((*rows.HALVES, ("10.48.16.0/24",)), "0.0.0.0/1, 128.0.0.0/1"),
+    ):
+        (found,) = _find("BRD015", rows._border(announce=rows._filters(*lines)))
+        assert (found.actual, found.fix) == (named, f"take {named} away, and name the tenants' prefixes")
+        assert ("in parts" in found.summary) is (named != "0.0.0.0/0")
+
+
 @pytest.mark.parametrize(("id_", "label"), [(id_, label) for id_, rows in SILENT.items() for label in rows])
 def test_rule_is_silent(id_, label):
     assert _find(id_, SILENT[id_][label]) == []
