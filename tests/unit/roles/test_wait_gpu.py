@@ -9,6 +9,7 @@ ROLES = Path(__file__).parents[3] / "roles"
 SCRIPT = ROLES / "nvidia_driver/files/gpuyard-wait-gpu"
 KERNEL = "6.1.0-45-amd64"
 ABSENT = f"no module nvidia for kernel {KERNEL}"
+GIVEN_UP = "and none is being built: run playbooks/driver.yml, or boot another kernel"
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_a_module_that_is_there_is_loaded_at_once(host):
 def test_without_a_module_or_a_build_it_ends_soon_and_says_why(host, arguments, expected):
     code, said, pauses = wait(host, *arguments)
     assert (code, pauses) == (expected, [1, 2])
-    assert said == [f"waiting: {ABSENT}", f"{ABSENT}, and none is being built: run playbooks/driver.yml, or boot another kernel"]
+    assert said == [f"waiting: {ABSENT}", f"{ABSENT}, {GIVEN_UP}"]
 
 
 @pytest.mark.parametrize("name", ["dkms", "dpkg", "apt-get", "dnf"])
@@ -85,6 +86,23 @@ def test_a_module_that_may_be_being_built_is_waited_for_in_growing_pauses(host, 
     (host / "built-after").write_text("6")
     assert wait(host) == (0, [f"waiting: {ABSENT}"], [1, 2, 4, 8, 8, 8])
     assert (host / "modprobes").read_text().count("\n") == 7
+
+
+@pytest.mark.parametrize(
+    ("gap", "again", "expected"),
+    [
+        (2, 3, (0, [f"waiting: {ABSENT}"], [1, 2, 4, 8, 8, 8])),
+        (2, 4, (0, [f"waiting: {ABSENT}"], [1, 2, 4, 8, 8, 8])),
+        (2, 9, (1, [f"waiting: {ABSENT}", f"{ABSENT}, {GIVEN_UP}"], [1, 2, 4, 8])),
+    ],
+)
+def test_a_gap_between_two_programs_of_a_package_manager_is_no_end(host, gap, again, expected):
+    be_at_work(host, "dpkg")
+    (host / "built-after").write_text("6")
+    changes = f"{gap}) mv proc/101/comm idle ;; {again}) mv idle proc/101/comm ;;"
+    with (host / "bin/sleep").open("a") as file:
+        file.write(f"case $(grep -c . pauses) in {changes} esac\n")
+    assert wait(host) == expected
 
 
 def test_a_build_that_systemd_has_yet_to_start_is_waited_for(host):
