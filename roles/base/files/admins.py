@@ -18,6 +18,7 @@ import os
 import pathlib
 import pwd
 import re
+import stat
 import subprocess
 import sys
 
@@ -30,14 +31,26 @@ KNOWN = re.compile(
 )
 """Options of a line; sshd takes no line with another."""
 OURS = "/etc/sudoers.d/90-gpuyard"
+DEBIAN = pathlib.Path("/etc/debian_version")
+LARGEST = 1 << 20
+EVERY_COMMAND = re.compile(r"^ *\([^)\n]*\) (?:.*[^\\], )?(?:\w+(?:: |=\S+ ))*ALL(?:,|$)", re.MULTILINE)
+"""A rule of `sudo -l` for all commands: `(root) NOPASSWD: ALL`, and not `(ALL) /usr/bin/less`."""
 
 
 def read(path: str | pathlib.Path) -> str:
-    """Return a file's text, or an empty string."""
+    """Return a file's text, a mebibyte at most, or an empty string.
+
+    Users have their files as they like, and root reads them here: a pipe would never end, a device never be over.
+    """
     try:
-        return pathlib.Path(path).read_text(errors="replace")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            with os.fdopen(descriptor, "rb") as file:
+                return file.read(LARGEST).decode(errors="replace")
+        os.close(descriptor)
     except OSError:
-        return ""
+        pass
+    return ""
 
 
 def run(*words: str) -> str:
@@ -143,6 +156,31 @@ def judge_keys(path: str | pathlib.Path, address: str) -> list[str]:
     return [] if "" in reasons else sorted(reasons)
 
 
+def judge_modes(path: str | pathlib.Path, user: pwd.struct_passwd) -> list[str]:
+    """Return what StrictModes has against a file of keys: modes and owners of it and of the folders up to the home."""
+    file, home = pathlib.Path(os.path.realpath(path)), pathlib.Path(os.path.realpath(user.pw_dir))
+    for place in (file, *file.parents):
+        try:
+            found = place.stat()
+        except OSError:
+            continue
+        if found.st_uid not in (0, user.pw_uid):
+            return [f"another user owns {place}"]
+        if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not is_private(found.st_gid, user)):
+            return [f"others may write {place}"]
+        if place == home:
+            break
+    return []
+
+
+def is_private(group: int, user: pwd.struct_passwd) -> bool:
+    """Tell whether a group may write what is the user's. Debian's sshd alone allows it, where nobody else is in the group."""
+    if not DEBIAN.exists():
+        return False
+    names = {one.pw_name for one in pwd.getpwall() if one.pw_gid == group}
+    return names.union(*(entry.gr_mem for entry in grp.getgrall() if entry.gr_gid == group)) == {user.pw_name}
+
+
 def judge_user(user: pwd.struct_passwd, address: str, settings: dict[str, list[str]]) -> list[str]:
     """Return why sshd lets a user in by no key at all."""
     one = {key: values[0].lower() for key, values in settings.items()}
@@ -153,6 +191,11 @@ def judge_user(user: pwd.struct_passwd, address: str, settings: dict[str, list[s
         reasons.append(f"PermitRootLogin {one['permitrootlogin']}")
     if one.get("forcecommand", "none") != "none":
         reasons.append("ForceCommand")
+    methods = one.get("authenticationmethods", "").split() or ["any"]
+    if not {"any", "publickey"} & set(methods):
+        reasons.append(f"AuthenticationMethods {' '.join(methods)}")
+    if pathlib.Path(user.pw_shell).name in ("nologin", "false"):
+        reasons.append(f"shell {user.pw_shell}")
     names = {entry.gr_name for entry in grp.getgrall() if user.pw_name in entry.gr_mem or entry.gr_gid == user.pw_gid}
     for key, refuses in (("AllowUsers", False), ("DenyUsers", True), ("AllowGroups", False), ("DenyGroups", True)):
         patterns = settings.get(key.lower(), [])
@@ -183,9 +226,11 @@ def main() -> None:
             former.append(name)
         unread = [] if {".ssh/authorized_keys", str(own)} & set(files) else ["AuthorizedKeysFile has not .ssh/authorized_keys"]
         against += unread or judge_keys(own, address)
+        if settings.get("strictmodes") != ["no"]:
+            against += judge_modes(own, user)
         if not against:
             keyed.append(name)
-        if user.pw_uid == 0 or (name not in ours and re.search(r"^ *\(", run("sudo", "-n", "-l", "-U", name), re.MULTILINE)):
+        if user.pw_uid == 0 or (name not in ours and EVERY_COMMAND.search(run("sudo", "-n", "-l", "-U", name))):
             if against:
                 not_counted[name] = ", ".join(against)
             else:

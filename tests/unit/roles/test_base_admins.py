@@ -1,13 +1,19 @@
 """Whose key counts as an administrator's, once role base ends logins by password: lines of authorized_keys, sshd's settings."""
 
 import datetime
+import grp
 import importlib.util
 import json
+import os
 import pwd
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from tests.slowness import stretch
 
 ADMINS = Path(__file__).parents[3] / "roles/base/files/admins.py"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJqfN0dUQXzZ5m1kZ3vLq0p8c2kq5n1q2m3r4s5t6u7v"
@@ -86,16 +92,17 @@ def show_settings(**changes):
     return "".join(f"{key} {value}\n" for key, value in rows)
 
 
-def tell(admins, monkeypatch, keys, sshd="", sudo=(), files=None):
+def tell(admins, monkeypatch, keys, sshd="", sudo=(), files=None, rule="(ALL) NOPASSWD: ALL", home="/home", shell="/bin/sh"):
     """Return what the program says of users with these files of keys; `sudo` are those whom sudo's own files let become root."""
-    users = [pwd.struct_passwd((name, "x", 0 if name == "root" else 2000, 0, "", f"/home/{name}", "/bin/sh")) for name in keys]
-    texts = {f"/home/{name}/.ssh/authorized_keys": text for name, text in keys.items()} | (files or {})
+    user_id = os.getuid() or 2000  # whose files below `home` are, where it is there
+    users = [pwd.struct_passwd((name, "x", 0 if name == "root" else user_id, 0, "", f"{home}/{name}", shell)) for name in keys]
+    texts = {f"{home}/{name}/.ssh/authorized_keys": text for name, text in keys.items()} | (files or {})
     asked = []
 
     def run(*words):
         asked.append(words)
         if words[0] == "sudo":
-            return "User may run the following commands:\n    (ALL) NOPASSWD: ALL\n" if words[-1] in sudo else "not allowed\n"
+            return f"User may run the following commands:\n    {rule}\n" if words[-1] in sudo else "not allowed\n"
         return sshd
 
     said = []
@@ -140,6 +147,11 @@ def test_without_an_answer_of_sshd_its_defaults_hold(admins, monkeypatch):
         ({"forcecommand": "internal-sftp"}, "ForceCommand"),
         ({"allowusers": ["ada", "root@192.0.2.*"]}, "AllowUsers"),
         ({"denyusers": ["ro?t"]}, "DenyUsers"),
+        (
+            {"authenticationmethods": "publickey,password keyboard-interactive"},
+            "AuthenticationMethods publickey,password keyboard-interactive",
+        ),
+        ({"authenticationmethods": "publickey,publickey"}, "AuthenticationMethods publickey,publickey"),
         ({"allowgroups": ["wheel"]}, "AllowGroups"),
         ({"authorizedkeysfile": "/etc/keys/%u"}, "AuthorizedKeysFile has not .ssh/authorized_keys"),
     ],
@@ -149,7 +161,16 @@ def test_root_whom_sshd_does_not_let_in(admins, monkeypatch, changes, reason):
     assert (said["admins"], said["keyed"], said["not_counted"]) == ([], [], {"root": reason})
 
 
-@pytest.mark.parametrize("changes", [{"allowusers": ["ada", "root@10.*"]}, {"authorizedkeysfile": "%h/.ssh/authorized_keys"}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"allowusers": ["ada", "root@10.*"]},
+        {"authorizedkeysfile": "%h/.ssh/authorized_keys"},
+        {"authenticationmethods": "any"},
+        {"authenticationmethods": ""},
+        {"authenticationmethods": "publickey,password publickey"},
+    ],
+)
 def test_root_whom_sshd_lets_in_from_here(admins, monkeypatch, changes):
     assert tell(admins, monkeypatch, {"root": KEY}, show_settings(**changes))["admins"] == ["root"]
 
@@ -159,6 +180,108 @@ def test_people_with_sudo_of_other_files(admins, monkeypatch):
     said = tell(admins, monkeypatch, keys, show_settings(permitrootlogin="no"), sudo=["ada", "eve", "fay"])
     assert (said["admins"], said["keyed"]) == (["ada"], ["ada", "ben"])
     assert said["not_counted"] == {"eve": "expired 20200101"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "counts"),
+    [
+        ("(ALL : ALL) ALL", True),  # %sudo ALL=(ALL:ALL) ALL
+        ("(ALL) ALL", True),  # %wheel ALL=(ALL) ALL
+        ("(root) ALL", True),
+        ("(ALL) SETENV: NOPASSWD: ALL", True),
+        ("(ALL) ROLE=sysadm_r TYPE=sysadm_t NOPASSWD: ALL", True),
+        ("(ALL) ALL, !/usr/bin/passwd root", True),
+        ("(root) NOPASSWD: /usr/bin/less, PASSWD: ALL", True),
+        ("(root) /usr/bin/less\n    (ALL : ALL) ALL", True),
+        ("(root) NOPASSWD: /usr/bin/systemctl restart nginx", False),
+        ("(ALL) NOPASSWD: /usr/bin/less, /usr/bin/tail", False),
+        ("(ALL) /usr/bin/wall ALL", False),
+        ("(ALL) /usr/bin/wall a\\, ALL", False),
+        ("(ALL) !ALL", False),
+    ],
+)
+def test_sudo_for_all_commands_makes_an_administrator(admins, monkeypatch, rule, counts):
+    said = tell(admins, monkeypatch, {"ada": KEY}, show_settings(), sudo=["ada"], rule=rule)
+    assert (said["admins"], said["keyed"], said["not_counted"]) == (["ada"] if counts else [], ["ada"], {})
+
+
+@pytest.mark.parametrize("shell", ["/usr/sbin/nologin", "/sbin/nologin", "/bin/false"])
+def test_people_without_a_shell_do_not_count(admins, monkeypatch, shell):
+    said = tell(admins, monkeypatch, {"ada": KEY}, show_settings(), sudo=["ada"], shell=shell)
+    assert (said["admins"], said["keyed"], said["not_counted"]) == ([], [], {"ada": f"shell {shell}"})
+
+
+@pytest.fixture
+def own_keys(tmp_path):
+    """Return ada's file of keys, which is a file, with modes as ssh-copy-id leaves them."""
+    keys = tmp_path / "ada/.ssh/authorized_keys"
+    keys.parent.mkdir(parents=True)
+    keys.write_text(KEY)
+    for place, mode in ((keys, 0o600), (keys.parent, 0o700), (keys.parents[1], 0o755), (tmp_path, 0o777)):
+        place.chmod(mode)
+    return keys
+
+
+@pytest.mark.parametrize("settings", [{}, {"strictmodes": "yes"}, {"strictmodes": "no"}])
+@pytest.mark.parametrize(("above", "mode"), [(0, 0o620), (1, 0o702), (2, 0o775)])
+def test_sshd_takes_no_keys_that_others_may_write(admins, monkeypatch, tmp_path, own_keys, settings, above, mode):
+    def look():
+        monkeypatch.setattr(admins, "DEBIAN", tmp_path / "absent")
+        said = tell(admins, monkeypatch, {"ada": KEY}, show_settings(**settings), sudo=["ada"], home=tmp_path)
+        return said["admins"], said["not_counted"]
+
+    assert look() == (["ada"], {})
+    place = (own_keys, *own_keys.parents)[above]
+    place.chmod(mode)
+    strict = settings.get("strictmodes") != "no"
+    assert look() == (([], {"ada": f"others may write {place}"}) if strict else (["ada"], {}))
+
+
+def be_ada(keys, user_id):
+    return pwd.struct_passwd(("ada", "x", user_id, 0, "", str(keys.parents[1]), "/bin/sh"))
+
+
+def test_sshd_takes_no_keys_that_another_user_owns(admins, monkeypatch, own_keys):
+    real = admins.pathlib.Path.stat
+    monkeypatch.setattr(  # only root could give a file away
+        admins.pathlib.Path, "stat", lambda path: os.stat_result([2001 if at == 4 else one for at, one in enumerate(real(path))])
+    )
+    assert admins.judge_modes(own_keys, be_ada(own_keys, 2000)) == [f"another user owns {own_keys}"]
+    assert admins.judge_modes(own_keys, be_ada(own_keys, 2001)) == []
+
+
+@pytest.mark.parametrize(("members", "alone"), [([], True), (["ada"], True), (["ada", "ben"], False)])
+def test_debians_sshd_lets_the_users_own_group_write(admins, monkeypatch, own_keys, members, alone):
+    own_keys.chmod(0o660)
+    user = be_ada(own_keys, os.getuid())
+    group = own_keys.stat().st_gid
+    debian = own_keys.parents[2] / "debian_version"
+    monkeypatch.setattr(admins, "DEBIAN", debian)
+    monkeypatch.setattr(admins.pwd, "getpwall", lambda: [pwd.struct_passwd((*user[:3], group, *user[4:]))])
+    monkeypatch.setattr(admins.grp, "getgrall", lambda: [grp.struct_group(("ada", "x", group, members))])
+    assert admins.judge_modes(own_keys, user) == [f"others may write {own_keys}"]
+    debian.touch()
+    assert admins.judge_modes(own_keys, user) == ([] if alone else [f"others may write {own_keys}"])
+
+
+def test_what_is_no_regular_file_is_not_read(admins, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    # In a process of its own, which has an end and little memory.
+    text = (
+        "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29));"
+        "print([runpy.run_path(sys.argv[1])['read'](path) for path in sys.argv[2:]])"
+    )
+    words = [sys.executable, "-c", text, str(ADMINS), *(str(tmp_path / name) for name in ("endless", "pipe", "absent", "."))]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=stretch(10))
+    assert (done.stdout, done.stderr) == ("['', '', '', '']\n", "")
+
+
+def test_a_mebibyte_of_a_file_is_read(admins, tmp_path):
+    (tmp_path / "keys").write_bytes(KEY.encode() + b"\xff\n" * (1 << 20))
+    assert admins.read(tmp_path / "keys").startswith(f"{KEY}\ufffd\n")
+    assert len(admins.read(str(tmp_path / "keys"))) == 1 << 20
+    assert "PPid:" in admins.read("/proc/self/status")
 
 
 def test_people_of_an_earlier_run(admins, monkeypatch):
