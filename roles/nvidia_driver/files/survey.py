@@ -152,11 +152,14 @@ def read_menu(config: str) -> list[dict]:
     """Return the menu of a grub.cfg: [{names (title and id), kernel, entries}], the last two empty where an entry has none."""
     opened = [{"names": [], "kernel": "", "entries": []}]
     for line in map(str.strip, config.splitlines()):
+        # grub-mkconfig writes an apostrophe of a title as '\'', as a shell has it.
         entry = re.match(
-            r"""(?:menuentry|submenu)\s+(["'])(.*?)\1(?:.*?(?:--id|\$menuentry_id_option)\s+["']?([^"'\s]+))?""", line
+            r"""(?:menuentry|submenu)\s+(?:'((?:[^']|'\\'')*)'|"(.*?)")(?:.*?(?:--id|\$menuentry_id_option)\s+["']?([^"'\s]+))?""",
+            line,
         )
         kernel = re.match(r"(?:linux|linux16|linuxefi|module2?)\s+\S*vmlinu[xz]-(\S+)", line)
-        new = {"names": list(entry.group(2, 3)) if entry else [], "kernel": "", "entries": []}
+        names = [(entry[1] or "").replace("'\\''", "'") or entry[2], entry[3]] if entry else []
+        new = {"names": names, "kernel": "", "entries": []}
         if entry:
             opened[-1]["entries"].append(new)
         if kernel:

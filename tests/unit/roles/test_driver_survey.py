@@ -71,6 +71,8 @@ def write_menu(default):
             'menuentry "Rescue" { chainloader +1 }\n',
             write_entry("Windows Boot Manager (on /dev/sda1)", "osprober-efi-1"),
             write_entry("Old", "old", KERNELS[0]),
+            write_entry(r"Joe'\''s Linux", "joe", KERNELS[1]),
+            write_entry(r"Joe'\''s old Linux", "old-joe", KERNELS[0]),
             "if [ $grub_platform = efi ]; then\n\tmenuentry 'UEFI Firmware Settings' $menuentry_id_option 'uefi-firmware' {\n",
             "\t\tfwsetup\n\t}\nfi\n",
         ]
@@ -86,6 +88,8 @@ def write_menu(default):
         ("1", "", "6.1.0-45-amd64"),
         ("4", "", "6.1.0-9-amd64"),
         ("old", "", "6.1.0-9-amd64"),
+        ("Joe's old Linux", "", "6.1.0-9-amd64"),
+        ("Joe", "", "6.1.0-45-amd64"),
         ("gnulinux-simple-1", "", "6.1.0-45-amd64"),
         ("gnulinux-advanced-1>4", "", "6.1.0-44-amd64"),
         ("1>gnulinux-6.1.0-9-amd64-advanced-1", "", "6.1.0-9-amd64"),
