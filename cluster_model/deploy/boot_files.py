@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster_model.deploy.boot_fill import NotReadyError, fill
+from cluster_model.reading import open_file
 from cluster_model.render.manifest import MANIFEST, read_manifest
 from cluster_model.transport.secrets import MissingSecretError, Secrets
 
@@ -79,9 +80,12 @@ def _read(folder: Path, manifest: Mapping[str, Any], path: str) -> bytes:
     if path not in manifest["files"]:
         raise NotReadyError(f"{path} is not rendered: render the cluster again")
     try:
-        content = (folder / path).read_bytes()
-    except OSError:
+        with open_file(folder / path) as stream:
+            content = stream.read()
+    except FileNotFoundError:
         content = b""
+    except OSError as error:
+        raise NotReadyError(f"{path} cannot be read: {error.strerror}") from None
     if hashlib.sha256(content).hexdigest() != manifest["files"][path]:
         words = f"{path} is not what {folder}/{MANIFEST} lists"
         raise ReplacedError(f"{words}: a new tree is being put there, or it was changed by hand; then render the cluster again")
@@ -131,7 +135,7 @@ class BootFiles:
 
     def _load(self) -> BootTree:
         try:
-            with (self.tree / MANIFEST).open("rb") as stream:
+            with open_file(self.tree / MANIFEST) as stream:  # a FIFO would hold the lock, and so every request
                 mark, manifest = _mark(os.fstat(stream.fileno())), read_manifest(stream.read())
         except OSError as error:
             raise NotReadyError(f"{self.tree}/{MANIFEST} cannot be read: render the cluster first ({error.strerror})") from None

@@ -196,6 +196,8 @@ class _Connection(BaseRequestHandler):
         except Refusal as refusal:
             self._send_text(refusal.status, f"{refusal}\n")
         except NotReadyError as error:
+            if self.server.desk.tell_unready(ask.parts[-1], str(error), ask.address):
+                _log.error("%s cannot be answered to %s: %s", "/".join(ask.parts[:2]), ask.address, error)
             self._send_text(503, f"{error}\n")
         except OSError as error:
             # What was not written down was not done; installers ask again after 503.

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster_model.catalogue.load import load_catalogue
-from cluster_model.deploy.boot_files import LOADERS, NAME, BootFiles, BootTree, ReplacedError, Token
-from cluster_model.deploy.boot_fill import NotReadyError
+from cluster_model.deploy.boot_files import LOADERS, NAME, BootFiles, BootTree, Token
 from cluster_model.deploy.boot_gate import Quota
 from cluster_model.deploy.journal import Journal, Node
 from cluster_model.intent.source.hardware_addresses import parse_mac
@@ -50,6 +49,7 @@ class BootDesk:
         self._platforms = load_catalogue()[0].platforms
         self._notes = Quota(60, 10.0)
         self._strangers_notes = Quota(200, 5.0)
+        self._unready = Quota(1, 600.0)
         self._tokens = Quota(20, 15.0)
         self._reports = Quota(60, 5.0)
 
@@ -81,7 +81,7 @@ class BootDesk:
         if not self._tokens.take(name):
             raise Refusal(429, "asked too often")
         value = randomness.token_hex(32)
-        filled = self._fill(tree, name, f"boot/ipxe/hosts/{name}.ipxe", Token(name, value), address)
+        filled = self.files.fill(tree, f"boot/ipxe/hosts/{name}.ipxe", Token(name, value))
         local = tree.read("boot/ipxe/local.ipxe")
         # The journal is read by people and programs: it has what proves a token, not the token.
         self.journal.write(name, "token", sha256=_digest(value), made=self._clock())
@@ -93,7 +93,7 @@ class BootDesk:
         """Return who a host is, for its installer."""
         tree = self.files.look()
         node = self._require(tree, name, token, address)
-        document = json.loads(self._fill(tree, name, f"boot/hosts/{name}.json", Token(name, token), address))
+        document = json.loads(self.files.fill(tree, f"boot/hosts/{name}.json", Token(name, token)))
         document |= {"reinstall": node.reinstall, "resumed": node.touched and not node.installed}
         self._note(name, "served", address, what="identity")
         return json.dumps(document, indent=1)
@@ -104,7 +104,7 @@ class BootDesk:
         self._require(tree, name, token, address)
         if file not in {"user-data", "meta-data", "vendor-data"}:
             raise Refusal(404, "no such file")
-        text = self._fill(tree, name, f"boot/autoinstall/{name}/{file}", Token(name, token), address)
+        text = self.files.fill(tree, f"boot/autoinstall/{name}/{file}", Token(name, token))
         self._note(name, "served", address, what=file)
         return text
 
@@ -146,6 +146,18 @@ class BootDesk:
             name = self.files.last.by_address.get(address, "")
             self._note(name, "served", address, what=path.name, offset=offset, bytes=size)
 
+    def tell_unready(self, what: str, reason: str, address: str) -> bool:
+        """Write down why a device got no file, since it tells nobody; return whether that is news.
+
+        It asks again every few seconds: of one tree, the same reason is news to the same device once in a while.
+        """
+        tree = self.files.last
+        name = tree.by_address.get(address) or tree.switches_by_address.get(address, "")
+        if not self._unready.take(f"{tree.mark} {name} {reason}"):
+            return False
+        self._note(name, "refused", address, what=clean_line(what, 40), reason=reason)
+        return True
+
     def ztp(self, names: list[str], headers: Mapping[str, str], address: str) -> str:
         """Return a file of the switch that asks, known by address and serial number; or a script that all switches may have."""
         tree = self.files.look()
@@ -161,9 +173,9 @@ class BootDesk:
             if refusal:
                 self._note(device, "refused", address, what=names[0], reason=refusal)
                 raise Refusal(403, refusal)
-            text = self._fill(tree, device, own, None, address)
+            text = self.files.fill(tree, own)
         elif tree.has(common):
-            text = self._fill(tree, device, common, None, address)
+            text = self.files.fill(tree, common)
         else:
             raise Refusal(404, "no such file")
         self._note(device, "served", address, what=names[0])
@@ -189,16 +201,6 @@ class BootDesk:
         host = tree.index["hosts"].get(node.name)
         good = bool(node.token) and hmac.compare_digest(node.token, _digest(token))
         return host is not None and good and self._clock() - node.token_at <= TOKEN_S and bool(host["address"] == address)
-
-    def _fill(self, tree: BootTree, name: str, path: str, token: Token | None, address: str) -> str:
-        """Return a filled file; what it lacks stands in the device's history too, since the device tells nobody."""
-        try:
-            return self.files.fill(tree, path, token)
-        except ReplacedError:
-            raise
-        except NotReadyError as error:
-            self._note(name, "refused", address, what=path.rpartition("/")[2], reason=str(error))
-            raise
 
     def _note(self, name: str, event: str, address: str, **more: Any) -> None:
         """Write down what may be lost; so much of an address, and of all strangers together, as cannot fill a disk."""

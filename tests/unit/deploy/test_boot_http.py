@@ -354,11 +354,14 @@ def test_a_switch_file_is_filled(yard):
     assert found[1] == 'password: "$6$hash"\n'
 
 
-def test_a_secret_that_cannot_stand_in_a_file_is_named_to_people_too(yard):
+def test_a_secret_that_cannot_stand_in_a_file_is_named_to_people_too(yard, caplog):
     yard.environment["GPUYARD_SECRET_OPS_PASSWORD"] = 'quo"te'
     token = yard.token()
     assert json.loads(yard.ask(f"/v1/host/one.json?token={token}")[1])["password"] == 'quo"te'
     yard.environment["GPUYARD_SECRET_OPS_PASSWORD"] = "two\nlines"
     status, text, _ = yard.ask(f"/v1/host/one.json?token={token}")
     assert status == 503 and "the secret ops-password cannot stand in boot/hosts/one.json" in text and "two" not in text
-    assert list(yard.journal.events("one"))[-1]["reason"] == text.strip()
+    told = list(yard.journal.events("one"))[-1]
+    assert (told["what"], told["reason"]) == ("one.json", text.strip())
+    assert text.strip() in caplog.text
+    caplog.clear()

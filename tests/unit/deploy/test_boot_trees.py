@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from cluster_model.deploy.boot_fill import NotReadyError
 from cluster_model.deploy.boot_gate import Gate
 from cluster_model.render.manifest import build_manifest
 from cluster_model.render.write import write_tree
-from tests.unit.deploy.boot_yard import HOST, PLANNED, Yard
+from tests.unit.deploy.boot_yard import HOST, PLANNED, SCRIPT, Yard
 
 NEWCOMER = "/v1/boot/02-00-00-00-00-77.ipxe?serial=S7"
 
@@ -62,6 +63,43 @@ def test_a_file_that_its_manifest_does_not_list_waits_for_the_new_manifest(yard,
     yard.write("tree/boot/ipxe/boot.ipxe", "#!ipxe new\n")
     yard.render()
     assert yard.ask("/boot.ipxe")[:2] == (200, "#!ipxe new\n")
+
+
+@pytest.mark.parametrize("path", ["/boot.ipxe", "/v1/boot/02-00-00-00-00-01.ipxe", SCRIPT])
+def test_a_file_that_was_changed_by_hand_is_told_to_people_once_for_a_tree(yard, caplog, path):
+    if path == SCRIPT:
+        yard.begin()
+    for name in ("boot", "local", "hosts/one"):
+        yard.write(f"tree/boot/ipxe/{name}.ipxe", "#!ipxe by hand\n")
+    answers = [yard.ask(path)[:2] for _ in range(3)]
+    assert [status for status, _ in answers] == [503] * 3
+    reason = answers[0][1].strip()
+    assert "changed by hand" in reason
+
+    def told():
+        lines = [record.getMessage() for record in caplog.records]
+        assert all(line.endswith(f" cannot be answered to {PLANNED}: {reason}") for line in lines)
+        return len(lines), [event["reason"] for event in yard.journal.events("one") if event["event"] == "refused"]
+
+    assert told() == (1, [reason])
+    yard.write("tree/manifest.json", (yard.folder / "tree/manifest.json").read_text())
+    assert yard.ask(path)[0] == 503
+    assert told() == (2, [reason] * 2)
+
+
+@pytest.mark.parametrize("what", ["a FIFO", "a folder", "a loop"])
+@pytest.mark.parametrize("path", ["manifest.json", "boot/boot.json", "boot/ipxe/boot.ipxe"])
+def test_what_cannot_be_read_is_told_as_that_and_holds_up_nobody(yard, path, what):
+    assert yard.ask("/boot.ipxe")[0] == 200
+    place, manifest = yard.folder / "tree" / path, (yard.folder / "tree/manifest.json").read_text()
+    place.unlink()
+    {"a FIFO": os.mkfifo, "a folder": os.mkdir, "a loop": lambda place: place.symlink_to(place)}[what](place)
+    if path != "manifest.json":
+        yard.write("tree/manifest.json", manifest)
+    status, text, answer = yard.ask("/boot.ipxe")
+    assert (status, answer.getheader("Retry-After")) == (503, "10")
+    assert f"{path} cannot be read: " in text
+    assert ("Too many levels" if what == "a loop" else f"it is {what}, not a file") in text
 
 
 def test_an_index_without_its_manifest_is_not_taken(yard):
