@@ -58,6 +58,9 @@ def sweep(
     from pyinfra.api.inventory import Inventory
     from pyinfra.api.state import State
 
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)  # gevent would print Ctrl-C where it meets it, before it raises it here
+
     with suppress(OSError):  # for known_hosts; OpenSSH makes it too, and pyinfra fails without it
         (Path.home() / ".ssh").mkdir(mode=0o700, exist_ok=True)
     logging.getLogger("pyinfra").setLevel(logging.CRITICAL)
