@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -50,10 +51,14 @@ def pack(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def run_pack(folder: Path, *names: str) -> subprocess.CompletedProcess[str]:
+def run_pack(folder: Path, sums: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run what the task runs."""
     command = [sys.executable, ROOT / "roles/provision_server/files/pack.py", folder / "out.tar", folder / "lab", folder / "tree"]
-    return subprocess.run(command, input="\n".join(names), capture_output=True, text=True, check=False, timeout=stretch(20))
+    return subprocess.run(command, input=json.dumps(sums), capture_output=True, text=True, check=False, timeout=stretch(20))
+
+
+def sum_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_only_what_the_plan_is_made_of_and_what_was_rendered_is_delivered(rendered, tmp_path):
@@ -109,10 +114,10 @@ def test_what_came_in_place_of_a_file_is_not_delivered(tmp_path, name, kind):
     elif kind == "device":
         file.symlink_to("/dev/zero")
     inside = file.relative_to(tmp_path).as_posix().replace("lab/", "intent/")
-    done = run_pack(tmp_path, inside)
+    done = run_pack(tmp_path, {inside: sum_text("x\n")})
     assert done.returncode == 1
     assert f"{file} is not delivered" in done.stderr
-    assert "gpuyard render" in done.stderr and "Traceback" not in done.stderr
+    assert "gpuyard render" in done.stdout + done.stderr, done.stdout
     assert (tmp_path / "out.tar").read_text() == "the last one"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "lab", "out.tar", "tree"]
 
@@ -121,8 +126,72 @@ def test_a_link_within_the_folder_is_delivered_as_its_file(tmp_path):
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab/own.csv").write_text("name\n")
     (tmp_path / "lab/near.csv").symlink_to("own.csv")
-    done = run_pack(tmp_path, "intent/near.csv")
+    done = run_pack(tmp_path, {"intent/near.csv": sum_text("name\n")})
     assert done.returncode == 0, done.stderr
     with tarfile.open(tmp_path / "out.tar") as packed:
         assert packed.getnames() == ["intent", "intent/near.csv"]
         assert packed.extractfile("intent/near.csv").read() == b"name\n"
+
+
+CHANGED = "is not delivered: changed since it was rendered: render, then deliver again"
+
+
+@pytest.mark.parametrize("name", ["lab/servers.csv", "lab/cluster.yml", "tree/boot/boot.json"])
+def test_what_changed_since_the_render_is_not_delivered(rendered, tmp_path, name):
+    folder = shutil.copytree(rendered, tmp_path / "all")
+    (folder / "lab/secrets.yml").write_text("hunter2\n")
+    (folder / "lab/secrets.yml").chmod(0o600)
+    file = folder / name
+    if name == "lab/servers.csv":  # a link within the folder is followed
+        file.unlink()
+        file.symlink_to("secrets.yml")
+    else:
+        file.write_text(file.read_text() + "\n")
+    done = pack(folder)
+    assert done.returncode != 0
+    told = " ".join(done.stdout.split())  # Ansible breaks lines
+    assert f"{file} {CHANGED}" in told and "Traceback" not in told
+    assert not list(folder.glob("*.tar*"))
+
+
+@pytest.mark.parametrize("digest", ["-", "", sum_text("y\n")])
+def test_a_file_that_was_not_taken_at_the_render_is_not_delivered(tmp_path, digest):
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab/own.csv").write_text("x\n")
+    (tmp_path / "lab/all.csv").write_text("x\n")
+    done = run_pack(tmp_path, {"intent/all.csv": sum_text("x\n"), "intent/own.csv": digest})
+    assert (done.returncode, done.stderr) == (1, f"{tmp_path / 'lab/own.csv'} {CHANGED}\n")
+    assert not list(tmp_path.glob("out.tar*"))
+
+
+@pytest.mark.parametrize("letter", ["\n", "\0", "\x1b", "\x85", "\ud800"])
+def test_a_name_with_control_characters_is_not_delivered(tmp_path, letter):
+    """A line each would make two names of one: of a file that nothing was rendered from, too."""
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab/secrets.yml").write_text("x\n")
+    done = run_pack(tmp_path, {f"tree/boot/a{letter}intent/secrets.yml": sum_text("x\n")})
+    assert done.returncode == 1 and "its name has control characters" in done.stderr
+    assert "Traceback" not in done.stderr and letter not in done.stderr[:-1]
+    assert not list(tmp_path.glob("out.tar*"))
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
+def test_what_stands_where_the_archive_is_written_is_not_opened(tmp_path, kind):
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab/own.csv").write_text("x\n")
+    (tmp_path / "victim").write_text("precious\n")
+    aside = tmp_path / "out.tar.new"
+    if kind == "link":
+        aside.symlink_to("victim")
+    elif kind == "fifo":
+        os.mkfifo(aside)
+    else:
+        aside.mkdir()
+    done = run_pack(tmp_path, {"intent/own.csv": sum_text("x\n")})
+    assert (tmp_path / "victim").read_text() == "precious\n"
+    assert "Traceback" not in done.stderr
+    if kind == "folder":
+        assert done.returncode == 1 and f"cannot write {tmp_path / 'out.tar'}" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert not os.path.lexists(aside) and (tmp_path / "out.tar").stat().st_mode & 0o777 == 0o600
