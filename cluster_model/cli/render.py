@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -54,7 +55,7 @@ def command(
     except RefusedError as refused:
         refuse(refused.findings, form)
     target = output if output is not None else Path("build") / opened.plan.name
-    moved = _find_moved(target, files, opened.plan)
+    moved, unread = _find_moved(target, files, opened.plan)
     try:
         if with_diff and form == "text":
             done = pipeline.write(opened, files, target, families, dry_run=True)
@@ -63,6 +64,9 @@ def command(
         done = pipeline.write(opened, files, target, families, dry_run=check)
     except WriteError as error:
         raise click.ClickException(str(error)) from None
+    if unread:
+        told = f"addresses were not compared with those of {target}: its plan.json cannot be read by this version"
+        click.echo(f"warning: {told}", err=True)
     _report(target, done, moved, check, form)
     missing = list_unrendered(opened.plan) if families is None or "switches" in families else {}
     if missing and form == "text":
@@ -72,21 +76,24 @@ def command(
         raise click.exceptions.Exit(ERRORS)
 
 
-def _find_moved(target: Path, files: Mapping[str, bytes], plan: Plan) -> list[ValueChange]:
-    """Return the addresses that move from the plan of the tree that stands to this one; none where it cannot be read."""
+def _find_moved(target: Path, files: Mapping[str, bytes], plan: Plan) -> tuple[list[ValueChange], bool]:
+    """Return the addresses that move from the plan of the tree that stands to this one, and whether that cannot be read.
+
+    Whatever is rendered: switches alone have the addresses of the new plan, too. A tree of another cluster is refused elsewhere.
+    """
     from cluster_model.plan.compare.plans import compare_plans
     from cluster_model.twin.plan_file import TreeError, load_plan
 
     path = target / "plan.json"
-    if "plan.json" not in files or not path.is_file():
-        return []
+    if not path.is_file():  # a FIFO would be waited for
+        return [], os.path.lexists(path)
     try:
-        if path.read_bytes() == files["plan.json"]:
-            return []
+        if path.read_bytes() == files.get("plan.json"):
+            return [], False
         old = load_plan(target)
     except (OSError, TreeError, ValueError):
-        return []  # of another version, or broken: it is written anew, and nothing is known of what stood
-    return compare_plans(old, plan).moved_addresses if old.name == plan.name else []
+        return [], True  # of another version, or broken: nothing is known of what stood
+    return compare_plans(old, plan).moved_addresses if old.name == plan.name else [], False
 
 
 def _report(target: Path, done: Written, moved: list[ValueChange], check: bool, form: Format) -> None:

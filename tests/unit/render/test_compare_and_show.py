@@ -228,8 +228,38 @@ def test_render_warns_of_addresses_that_move(tmp_path):
         assert re.search(r"^  and \d+ more, which gpuyard diff OLD NEW lists$", told, re.M)
     again = CliRunner().invoke(render, words)
     assert (again.exit_code, "addresses move" in again.stderr) == (0, False)
+    assert "not compared" not in again.stderr
     for broken in ("{", '{"format": "gpuyard-plan-1", "servers": [3]}', '{"format": "gpuyard-plan-1"}'):
         (tmp_path / "tree/plan.json").write_text(broken)
-        done = CliRunner().invoke(render, words)
-        assert (done.exit_code, "addresses move" in done.stderr) == (0, False)
+        unread = f"addresses were not compared with those of {tmp_path / 'tree'}: its plan.json cannot be read by this version"
+        for more in (["plan", "--check"], ["switches"], ["plan"]):
+            done = CliRunner().invoke(render, [*words[:-1], *more])
+            assert (done.exit_code, "addresses move" in done.stderr) == (int("--check" in more), False)
+            assert done.stderr.splitlines().count(f"warning: {unread}") == 1
         assert (tmp_path / "tree/plan.json").read_text() != broken
+
+
+def test_render_of_one_family_warns_of_addresses_that_move_in_the_plan_that_stands(tmp_path):
+    shutil.copytree(LAB, tmp_path / "lab")
+    file = tmp_path / "lab/cluster.yml"
+    words = [str(tmp_path / "lab"), "-o", str(tmp_path / "tree")]
+    assert CliRunner().invoke(render, [*words, "--only", "plan"]).exit_code == 0
+    assert "address" not in CliRunner().invoke(render, [*words, "--only", "switches"]).stderr
+    file.write_text(file.read_text().replace("storage: {id: 2", "storage: {id: 9"))
+    told = CliRunner().invoke(render, [*words, "--only", "switches"]).stderr
+    assert re.search(
+        r"^warning: \d+ addresses move from what \S+/tree was rendered from:\n  storage-001 bmc: 10\.76\.", told, re.M
+    )
+
+
+def test_what_is_no_tree_of_this_cluster_was_not_to_be_compared(tmp_path):
+    words = [str(LAB), "-o", str(tmp_path / "tree"), "--only", "plan"]
+    assert "not compared" not in CliRunner().invoke(render, words).stderr
+    (tmp_path / "tree/plan.json").write_text("{")
+    manifest = tmp_path / "tree/manifest.json"
+    text = manifest.read_text()
+    for other in (text.replace('"cluster": "lab"', '"cluster": "other"'), ""):
+        assert other != text
+        manifest.write_text(other)
+        done = CliRunner().invoke(render, words)
+        assert done.exit_code == 1 and "not compared" not in done.stderr
