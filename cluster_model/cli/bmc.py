@@ -164,9 +164,10 @@ def power(
 
     if despite and action != "off":
         raise click.UsageError(f"--despite-serial goes with off alone, not with {action}")
-    if despite and not everything:
-        asking["limits"] = asking["limits"] or despite
-    opened, doors = _open(cluster, form, **asking)
+    alone = bool(despite) and not everything and not asking["limits"]
+    if alone:
+        asking["limits"] = despite
+    opened, doors = _open(cluster, form, by_name=alone, **asking)
     unknown = sorted(set(despite) - {door.target.name for door in doors})
     if unknown:
         raise click.BadParameter(f"not among the machines that are meant: {', '.join(unknown)}", param_hint="--despite-serial")
@@ -224,15 +225,17 @@ def open_doors(
     timeout: float,
     retries: int,
     secrets: Path | None,
+    by_name: bool = False,
     **_: Any,
 ) -> list[Door]:
     """Return the ways into the BMCs that are meant; exits where a word means nothing or a secret is missing."""
     from cluster_model.transport.bmc.planned import choose_servers, list_doors
     from cluster_model.transport.secrets import open_secrets
 
-    servers, unknown = choose_servers(opened.plan, limits)
+    servers, unknown = choose_servers(opened.plan, limits, by_name=by_name)
     if unknown:
-        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint="--limit")
+        hint = "--despite-serial" if by_name else "--limit"
+        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint=hint)
     found, findings = open_secrets(opened.loaded.folder, secrets)
     doors: list[Door] = []
     if not findings:

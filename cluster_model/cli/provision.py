@@ -87,9 +87,10 @@ def command(cluster: Path, limits: tuple[str, ...], history: str | None, form: F
         _print_nodes(journal.nodes(_choose(opened, limits, index)), {}, form)
         return
     named = (*options["reinstall"], *options["begin_again"])
-    if not options["everything"]:
-        limits = limits or named
-    unknown = set(named) - set(_choose(opened, limits, index))
+    by_name = bool(named) and not limits and not options["everything"]
+    if by_name:
+        limits = named
+    unknown = set(named) - set(_choose(opened, limits, index, by_name=by_name))
     if unknown:
         hint = "--reinstall or --begin-again"
         raise click.BadParameter(f"not among what is to be installed: {', '.join(sorted(unknown))}", param_hint=hint)
@@ -103,7 +104,7 @@ def command(cluster: Path, limits: tuple[str, ...], history: str | None, form: F
         _prepare_journal(journal, opened, begin=options["new_journal"])
     elif options["new_journal"]:
         raise click.UsageError("--new-journal goes with --apply")
-    hosts, left_out = _list_hosts(opened, limits, index, options)
+    hosts, left_out = _list_hosts(opened, limits, index, options, by_name=by_name)
     if not options["apply"]:
         _print_intent(hosts, journal, left_out, form, options)
         return
@@ -195,11 +196,11 @@ def _install(
         return work.run(), work.refused
 
 
-def _choose(opened: Opened, limits: Sequence[str], index: Mapping[str, Any]) -> list[str]:
+def _choose(opened: Opened, limits: Sequence[str], index: Mapping[str, Any], *, by_name: bool = False) -> list[str]:
     """Return the names of what the boot server installs, of those that are meant."""
     from cluster_model.transport.bmc.planned import choose_servers
 
-    servers, unknown = choose_servers(opened.plan, limits)
+    servers, unknown = choose_servers(opened.plan, limits, by_name=by_name)
     if unknown:
         raise click.BadParameter(
             f"no server is meant by {', '.join(unknown)}", param_hint="--limit, --reinstall or --begin-again"
@@ -208,7 +209,7 @@ def _choose(opened: Opened, limits: Sequence[str], index: Mapping[str, Any]) -> 
 
 
 def _list_hosts(
-    opened: Opened, limits: Sequence[str], index: Mapping[str, Any], options: dict[str, Any]
+    opened: Opened, limits: Sequence[str], index: Mapping[str, Any], options: dict[str, Any], *, by_name: bool
 ) -> tuple[list[Host], list[str]]:
     """Return what is to be installed, and the servers that the boot server cannot install; exits where words mean nothing."""
     from cluster_model.cli.bmc import open_doors
@@ -216,7 +217,15 @@ def _list_hosts(
 
     wanted: dict[str, dict[str, Any]] = index["hosts"]
     retries = 2 if options["apply"] else 0
-    doors = open_doors(opened, "text", limits=limits, timeout=options["timeout"], retries=retries, secrets=options["secrets"])
+    doors = open_doors(
+        opened,
+        "text",
+        limits=limits,
+        timeout=options["timeout"],
+        retries=retries,
+        secrets=options["secrets"],
+        by_name=by_name,
+    )
     own = index["server"]["name"]
     domain = opened.plan.site.domain
     hosts = [

@@ -58,15 +58,19 @@ def open_own(door: Door) -> Bmc:
     return bmc
 
 
-def choose_servers(plan: Plan, limits: Sequence[str]) -> tuple[list[Server], list[str]]:
+def choose_servers(plan: Plan, limits: Sequence[str], *, by_name: bool = False) -> tuple[list[Server], list[str]]:
     """Return the servers that are meant, and the words that mean none.
 
     Args:
         plan: the plan.
         limits: names, patterns such as `gpu-00*`, groups, racks, or `unit-2`; empty means every server.
+        by_name: whether they are names of servers and nothing else: a group or rack may have the name of a server.
     """
     if not limits:
         return list(plan.servers), []
+    if by_name:
+        known = {server.name for server in plan.servers}
+        return [server for server in plan.servers if server.name in limits], [name for name in limits if name not in known]
     words: dict[str, list[str]] = defaultdict(list)
     for server in plan.servers:
         for word in (server.name, server.group, server.rack, server.rack.lower(), f"unit-{server.unit}"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,7 @@ from cluster_model.cli.provision import _live
 from cluster_model.deploy.journal import Journal, Node
 from cluster_model.transport.bmc.controller import BmcError
 from cluster_model.transport.bmc.probe import Answerer
+from tests.planned import open_example
 
 
 @pytest.fixture
@@ -298,6 +300,36 @@ def test_the_word_for_an_emergency_is_named_and_narrow(machines):
     done = power("off", "--limit", "gpu-002", "--despite-serial", "gpu-001", "--apply")
     assert done.exit_code == 2 and "not among the machines that are meant: gpu-001" in done.stderr
     assert machine.power == "on"
+
+
+@pytest.fixture
+def grouped(monkeypatch):
+    """Have the group of gpu-001 and its neighbors named as that server is."""
+    opened = open_example("lab")
+    servers = tuple(replace(s, group="gpu-001") if s.group == "gpu" else s for s in opened.plan.servers)
+    assert sum(server.group == "gpu-001" for server in servers) > 1
+    changed = replace(opened, plan=replace(opened.plan, servers=servers))
+    for module in ("bmc", "provision"):
+        monkeypatch.setattr(f"cluster_model.cli.{module}.open_cluster", lambda *_: changed)
+
+
+def test_a_word_that_names_a_node_does_not_mean_the_group_of_that_name(grouped, ask, machines):
+    for server in ("gpu-001", "gpu-002"):
+        machines[server] = DoubleBmc("on")
+    done = power("off", "--despite-serial", "gpu-001", "--apply")
+    assert (done.exit_code, machines["gpu-001"].power, machines["gpu-002"].power) == (0, "off", "on")
+    for word in ("--reinstall", "--begin-again"):
+        done = ask("provision", word, "gpu-001", "--format", "json")
+        assert [node["name"] for node in json.loads(done.stdout)["nodes"]] == ["gpu-001"]
+    done = ask("provision", "--limit", "gpu-001", "--reinstall", "gpu-001", "--format", "json")
+    assert len(json.loads(done.stdout)["nodes"]) > 1
+
+
+@pytest.mark.parametrize("name", ["control", "gpu-00*", "A01"])
+def test_a_word_that_names_a_node_is_no_group_pattern_or_rack(ask, machines, name):
+    for done in (power("off", "--despite-serial", name, "--apply"), ask("provision", "--reinstall", name)):
+        assert done.exit_code == 2 and f"no server is meant by {name}" in done.stderr
+        assert "--limit" not in done.stderr or "--reinstall" in done.stderr
 
 
 def test_a_state_is_told_once_where_there_is_no_terminal(capsys):
