@@ -113,4 +113,5 @@ def _plug(ctx: Context, draft: SwitchDraft, cage: Cage, speed_gbps: int, link: B
         return
     own, far = cut_link(link.prefix)
     port = open_cage(draft, cage, mode)
-    draft.external_ports.append(ExternalPort(peer, port, cage.number, mode.speed_gbps, link.mtu_bytes, own, far))
+    external = ExternalPort(peer, port, cage.number, mode.speed_gbps, own, far, mtu_bytes=link.mtu_bytes)
+    draft.external_ports.append(external)

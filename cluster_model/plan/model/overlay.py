@@ -13,7 +13,7 @@ do not. Route targets are `administrator:VNI`, route distinguishers `loopback:nu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 VrfKind = Literal["tenant", "external", "compute"]
@@ -177,7 +177,7 @@ class External:
     port: str
     cage: int
     speed_gbps: int
-    mtu_bytes: int
+    mtu_bytes: int = field(default=1500, kw_only=True)  # an older plan.json has none
     address: str
     peer_address: str
     asn: int
@@ -195,7 +195,7 @@ class ExternalPort:
     port: str
     cage: int
     speed_gbps: int
-    mtu_bytes: int
+    mtu_bytes: int = field(default=1500, kw_only=True)  # an older plan.json has none
     address: str
     peer_address: str
 

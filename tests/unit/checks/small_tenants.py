@@ -189,7 +189,7 @@ def make_overlay(switch: Switch) -> Overlay | None:
     )
     if switch.role == "border":
         externals = tuple(
-            External(p.name, p.vrf, f"p{p.id}", p.id, 400, 1500, "100.64.0.1/31", "100.64.0.0", p.asn, (), (), 1000, "")
+            External(p.name, p.vrf, f"p{p.id}", p.id, 400, "100.64.0.1/31", "100.64.0.0", p.asn, (), (), 1000, "")
             for p in make_border_peers()
         )
         return Overlay(loopback, False, "00:00:5e:00:01:01", "single", vrfs=vrfs, externals=externals)

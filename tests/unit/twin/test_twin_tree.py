@@ -39,6 +39,18 @@ def test_unknown_fields_of_a_newer_version_are_left(tmp_path, trees):
     assert load_plan(tmp_path) == factory.plan("lab")
 
 
+def test_a_plan_of_before_links_to_peers_had_an_mtu_is_read_and_keeps_its_order(tmp_path, trees):
+    body = orjson.loads((trees("driving").folder / "plan.json").read_bytes())
+    externals = [external for switch in body["switches"] for external in (switch["overlay"] or {}).get("externals", ())]
+    ports = [port for switch in body["switches"] for port in switch.get("external_ports", ())]
+    assert externals
+    for external in (*externals, *ports):
+        assert list(external).index("mtu_bytes") == list(external).index("speed_gbps") + 1
+        assert external.pop("mtu_bytes") == 1500
+    (tmp_path / "plan.json").write_bytes(orjson.dumps(body))
+    assert load_plan(tmp_path) == factory.plan("driving")
+
+
 def test_files_of_both_dialects(trees):
     tree = trees("lab")
     sonic = tree.switch_files(tree.plan.switch("compute-leaf-u01-01"))
