@@ -50,10 +50,15 @@ def format_rack(row: str, position: int) -> str:
     return f"{row}{position:02d}"
 
 
+def format_server(group: str, number: int) -> str:
+    """Return a server's name."""
+    return f"{group}-{number:03d}"
+
+
 def format_name(name: DeviceName) -> str:
     """Return a device's name."""
     if name.kind == "server":
-        return f"{name.group}-{name.number:03d}"
+        return format_server(name.group, name.number)
     if name.kind == "pdu":
         return f"pdu-{name.rack.lower()}-{name.number}"
     plane = f"-p{name.plane}" if name.plane else ""

@@ -111,3 +111,9 @@ RowName = Annotated[str, Field(pattern=r"^[A-Z]{1,2}$")]
 RackName = Annotated[str, Field(pattern=r"^[A-Z]{1,2}[0-9]{2,3}$")]
 Hardware = Annotated[str, Field(pattern=r"^[a-z0-9.-]+/[a-z0-9.-]+$")]
 Id = Annotated[int, Field(ge=1, le=250)]
+MOST_PHASES = 20
+
+
+def split_phases(value: int | list[int]) -> tuple[int, ...]:
+    """Return what each phase of building brings: a plain number is all of the first."""
+    return tuple(value) if isinstance(value, list) else (value,)

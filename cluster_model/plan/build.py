@@ -10,10 +10,11 @@ from cluster_model import __version__
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.phases import as_of, count_phases, sort_groups
 from cluster_model.intent.source.facts_csv import FactTables
 from cluster_model.kinds import BUSINESS, COMPUTE, STORAGE
-from cluster_model.names import DeviceName, format_name, natural_key
-from cluster_model.plan.context import Context, resolve_server
+from cluster_model.names import DeviceName, format_name, format_server, natural_key
+from cluster_model.plan.context import Context, Place, resolve_server
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft
 from cluster_model.plan.fabric.business_wiring import BusinessWirer
 from cluster_model.plan.fabric.hosts import HostWirer
@@ -22,7 +23,7 @@ from cluster_model.plan.fabric.lossless import plan_lossless
 from cluster_model.plan.fabric.media import Cabler
 from cluster_model.plan.fabric.oob import Blocks, OobWirer, plan_blocks, shape_oob
 from cluster_model.plan.fabric.shape import FabricShape, shape_fabric
-from cluster_model.plan.fabric.wanted import resolve_fabric, resolve_models
+from cluster_model.plan.fabric.wanted import Models, resolve_fabric, resolve_models
 from cluster_model.plan.floor.placement import Floor, place_servers, plan_racks
 from cluster_model.plan.floor.power import Load, plan_power
 from cluster_model.plan.model import BomLine, Network, NvmeTarget, Plan, RackPower, Server, Site
@@ -79,6 +80,9 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: FactTables, digest: st
         for kind in SERVING:  # so that all unknown models are found at once
             resolve_fabric(ctx, kind)
         return None, ctx.findings
+    for phase in range(1, count_phases(cluster)):
+        ctx.standing = _stand(ctx, oob_models, phase)
+    ctx.phase = count_phases(cluster)
     shapes = [shape for kind in SERVING if (shape := shape_fabric(ctx, kind))]
     floor = plan_racks(ctx)
     blocks = plan_blocks(ctx, floor, oob_models.leaf)
@@ -86,12 +90,10 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: FactTables, digest: st
     place_servers(ctx, floor)
     if ctx.failed() or oob_shape is None:
         return None, ctx.findings
-    groups = sorted(cluster.servers, key=lambda name: cluster.servers[name].id)
-    bench = Bench(servers={name: _draft_servers(ctx, floor, name) for name in groups})
+    bench = _draft_bench(ctx, floor)
     cabler = Cabler(ctx)
     for shape in shapes:
-        wirer = BusinessWirer if shape.kind.bridged else HostWirer
-        wirer(ctx, floor, cabler, bench, shape).wire()
+        _choose_wirer(shape)(ctx, floor, cabler, bench, shape).wire()
     oob_wirer = OobWirer(ctx, floor, cabler, bench, oob_shape, blocks=blocks)
     pdus = oob_wirer.pdus = _draft_pdus(ctx, floor, bench, blocks, oob_wirer.place())
     oob_wirer.wire()
@@ -103,12 +105,59 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: FactTables, digest: st
     return _assemble(ctx, floor, bench, [*shapes, oob_shape], pdus, tenancy, digest), ctx.findings
 
 
+def _stand(ctx: Context, oob_models: Models, phase: int) -> dict[str, Place]:
+    """Return where everything stands that was planned up to a phase, the way `_build` places it. Warnings: PLC001.
+
+    What finds no room in the racks of its phase is placed with the next.
+    """
+    before = Context(as_of(ctx.cluster, phase), ctx.catalogue, ctx.facts, servers=ctx.servers, standing=ctx.standing, phase=phase)
+    shapes = [shape for kind in SERVING if (shape := shape_fabric(before, kind))]
+    floor = plan_racks(before)
+    blocks = plan_blocks(before, floor, oob_models.leaf)
+    oob_shape = shape_oob(before, oob_models, blocks)
+    before.findings.clear()  # what is wrong with the networks is found, and told, with the whole cluster
+    place_servers(before, floor)
+    standing = dict(ctx.standing)
+    for name, places in floor.servers.items():
+        standing |= {format_server(name, number): place for number, place in enumerate(places, 1)}
+    if not before.failed() and oob_shape is not None:
+        bench, cabler = _draft_bench(before, floor), Cabler(before)
+        for shape in shapes:
+            wirer = _choose_wirer(shape)(before, floor, cabler, bench, shape)
+            wirer.make_switches()
+            bench.switches += wirer.wired.switches
+        oob_wirer = OobWirer(before, floor, cabler, bench, oob_shape, blocks=blocks)
+        pdus = _draft_pdus(before, floor, bench, blocks, oob_wirer.place())
+        for switch in (*bench.switches, *oob_wirer.wired.switches):
+            if switch.rack:
+                place = Place(switch.rack, switch.u, switch.model.height_u, phase, switch.rack, switch.u)
+                standing.setdefault(switch.name, place)
+        for pdu in pdus:
+            standing.setdefault(pdu.name, Place(pdu.rack, 0, 0, phase, "", 0))
+    for finding in before.findings:
+        if finding.id == "PLC001":
+            summary = f"in phase {phase}, {finding.summary}"
+            fix = "let the phase bring more racks, or fewer servers; what is left over stands with the next phase"
+            ctx.report(
+                "PLC001", finding.where, summary, expected=finding.expected, actual=finding.actual, fix=fix, severity="warning"
+            )
+    return standing
+
+
+def _choose_wirer(shape: FabricShape) -> type[HostWirer]:
+    return BusinessWirer if shape.kind.bridged else HostWirer
+
+
+def _draft_bench(ctx: Context, floor: Floor) -> Bench:
+    return Bench(servers={name: _draft_servers(ctx, floor, name) for name in sort_groups(ctx.cluster)})
+
+
 def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:
     group, model = ctx.cluster.servers[name], ctx.servers[name]
     known = ctx.facts.servers
     drafts = []
-    for number, (rack, u) in enumerate(floor.servers[name], 1):
-        host = format_name(DeviceName("server", group=name, number=number))
+    for number, place in enumerate(floor.servers[name], 1):
+        host = format_server(name, number)
         fact = known.get(host)
         drafts.append(
             ServerDraft(
@@ -118,8 +167,10 @@ def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:
                 number=number,
                 model=model,
                 built=number <= group.count,
-                rack=rack,
-                u=u,
+                rack=place.rack,
+                u=place.u,
+                home=place.home or place.rack,
+                turn=place.turn,
                 where=f"servers.{name}",
                 serial=fact.serial if fact else "",
                 macs=fact.macs if fact else {},
@@ -133,11 +184,17 @@ def _draft_servers(ctx: Context, floor: Floor, name: str) -> list[ServerDraft]:
 def _draft_pdus(ctx: Context, floor: Floor, bench: Bench, blocks: Blocks, oob_racks: set[str]) -> list[PduDraft]:
     """Return the PDUs of every rack that will hold something; `oob_racks` have out-of-band spines or cores."""
     known = ctx.facts.pdus
-    everything = [d for drafts in bench.servers.values() for d in drafts] + list(bench.switches)
-    planned = oob_racks | {d.rack for d in everything}
-    built = oob_racks | {d.rack for d in everything if d.built}
-    for racks in (planned, built):
+    servers = [d for drafts in bench.servers.values() for d in drafts]
+    ruled = oob_racks | {d.home for d in servers} | {d.rack for d in bench.switches}
+    planned = ruled | {d.rack for d in servers}
+    built = (
+        oob_racks | {rack for d in servers if d.built for rack in (d.rack, d.home)} | {d.rack for d in bench.switches if d.built}
+    )
+    for racks in (ruled, planned, built):
         racks.update([block[0] for block in blocks.racks if racks.intersection(block)])  # where the block's leaf stands
+    turns: dict[str, int] = {}
+    for server in servers:
+        turns[server.rack] = min(server.turn, turns.get(server.rack, server.turn))
     drafts = []
     for space in floor.racks.values():
         rack = space.rack
@@ -156,6 +213,7 @@ def _draft_pdus(ctx: Context, floor: Floor, bench: Bench, blocks: Blocks, oob_ra
                     fact.serial if fact else "",
                     f"racks.groups.{rack.group}.pdu",
                     rack.name in built,
+                    0 if rack.name in ruled else turns.get(rack.name, 1),
                 )
             )
     return drafts

@@ -49,15 +49,43 @@ class ServerModel:
         return max(1, ceil(self.device.u_height))
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a device stands, and where the rule would have it.
+
+    Args:
+        rack: its rack.
+        u: its lowest rack unit.
+        height_u: its height.
+        phase: the phase of building that it came in, from 1.
+        home: the rack that the rule gives it, and keeps for it while it stands elsewhere; empty where the group's racks are full.
+        home_u: the lowest unit there.
+        turn: for a server put by hand, its place in the list of those, from 1; 0: it stands where the rule puts it.
+    """
+
+    rack: str
+    u: int
+    height_u: int
+    phase: int
+    home: str
+    home_u: int
+    turn: int = 0
+
+
 @dataclass(slots=True)
 class Context:
-    """The planner's bench. `findings` is the only thing that later steps add to."""
+    """The planner's bench. `findings` is the only thing that later steps add to.
+
+    `standing` has what earlier phases of building brought, by name, and `phase` is the one that is being planned.
+    """
 
     cluster: Cluster
     catalogue: Catalogue
     facts: FactTables = field(default_factory=FactTables)
     findings: list[Diagnostic] = field(default_factory=list)
     servers: dict[str, ServerModel] = field(default_factory=dict)
+    standing: dict[str, Place] = field(default_factory=dict)
+    phase: int = 1
     _layouts: dict[tuple[object, ...], Layout] = field(default_factory=dict)
 
     def report(
@@ -84,6 +112,11 @@ class Context:
     def failed(self) -> bool:
         """Return whether any finding so far is an error."""
         return any(finding.severity == "error" for finding in self.findings)
+
+    def phase_of(self, name: str) -> int:
+        """Return the phase that a device came in."""
+        stands = self.standing.get(name)
+        return stands.phase if stands else self.phase
 
     def layout(
         self, model: SwitchModel, down: tuple[tuple[int, int], ...], up: tuple[int, int], peer: tuple[int, int] = (0, 0)

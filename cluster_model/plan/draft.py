@@ -105,6 +105,8 @@ class ServerDraft:
     built: bool
     rack: str
     u: int
+    home: str  # the rack that the rule gives it
+    turn: int  # for one put by hand, its place in the list of those, from 1
     where: str
     serial: str
     macs: dict[str, str]
@@ -157,6 +159,7 @@ class PduDraft:
     serial: str
     where: str
     built: bool = False
+    turn: int = 0  # as of the first server put by hand, where its rack would be empty without such
     management: Management | None = None
 
     def freeze(self) -> Pdu:

@@ -6,7 +6,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import Address, Hardware, Id, Model, Name, Number, RackName, Reason, RowName, TimeZone
+from cluster_model.intent.base import (
+    MOST_PHASES,
+    Address,
+    Hardware,
+    Id,
+    Model,
+    Name,
+    Number,
+    RackName,
+    Reason,
+    RowName,
+    TimeZone,
+    split_phases,
+)
 
 DOMAIN = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
@@ -33,8 +46,22 @@ class Row(Model):
 
     id: Id
     """Physical number of the row: rows stand side by side in this order. Never reuse one."""
-    racks: Annotated[int, Field(ge=1, le=200)]
-    """Rack positions in the row, empty ones included."""
+    racks: (
+        Annotated[int, Field(ge=1, le=200)]
+        | Annotated[list[Annotated[int, Field(ge=0, le=200)]], Field(min_length=1, max_length=MOST_PHASES)]
+    )
+    """Rack positions in the row, empty ones included. Racks that come later are a further number, so that nothing that stands
+    moves: `[8, 4]` had eight at first, and four more in phase 2; `[0, 8]` is a row that came in phase 2."""
+
+    @property
+    def phases(self) -> tuple[int, ...]:
+        """Return the racks that each phase brings."""
+        return split_phases(self.racks)
+
+    @property
+    def final_racks(self) -> int:
+        """Return the racks in the end."""
+        return sum(self.phases)
 
 
 class Geometry(Model):

@@ -58,8 +58,9 @@ def _explain_rack(rack: str, racks: Racks) -> tuple[str, str, str] | None:
     if row is None:
         summary = f"rack {rack} does not exist: there is no row {letters}"
         return summary, f"a rack in one of the rows {', '.join(racks.rows)}", "name a rack that exists, or add the row"
-    if not 1 <= position <= row.racks:
-        return f"rack {rack} does not exist", f"{letters}01 to {letters}{row.racks:02d}", "name one of these, or lengthen the row"
+    if not 1 <= position <= row.final_racks:
+        last = format_rack(letters, row.final_racks)
+        return f"rack {rack} does not exist", f"{letters}01 to {last}", "name one of these, or lengthen the row"
     if rack != format_rack(letters, position):
         right = format_rack(letters, position)
         return f"rack {rack} is written {right}", "two digits below 100, three from there", f"write {right}"
@@ -85,7 +86,7 @@ def _check_servers(cluster: Cluster) -> Iterator[Diagnostic]:
         if group.role is None and name not in ROLES:
             summary = f"server group {name} needs a role, since its name is not one"
             yield refuse("INT014", f"{where}.role", summary, f"one of {', '.join(ROLES)}", "add role: with one of these")
-        planned = group.planned if group.planned is not None else group.count
+        planned = group.final_count
         if group.count > planned:
             fix = f"set planned to {group.count} or more, or take it away"
             yield refuse(

@@ -31,14 +31,14 @@ class BusinessWirer(HostWirer):
         if not self.ctx.failed():
             plug_peers(self.ctx, self.shape, [d for d in self.wired.switches if d.role == "border"])
 
-    def _make_switches(self) -> None:
+    def make_switches(self) -> None:
         """Make the border after all others, so that it takes no other switch's rack units."""
-        super()._make_switches()
+        super().make_switches()
         shape = self.shape
         if shape.models.border is None:
             return
         unit = len(shape.units.seats)
-        pod, built = unit // shape.units_per_pod, bool(self._built_units())
+        pod, built = shape.pod(unit), bool(self._built_units())
         for index in range(shape.wanted.borders):
             name, rack, u = self._stand("border", shape.models.border, 0, 0, index, None)
             draft = self._switch("border", shape.models.border, name, rack, u, 0, pod, -1, index, built)

@@ -44,6 +44,7 @@ class HostWirer(Wirer):
                 if leg.reserved < 0:
                     order.setdefault((leg.plane, leg.leaf), []).append((self._server(seat), leg))
         for key, links in order.items():
+            links.sort(key=lambda link: self.ctx.phase_of(link[0].name))
             self._wire_leaf(unit, *key, links)
         for seat, leg in shape.units.managers if unit == 0 else ():
             if leg.reserved >= 0:
@@ -58,7 +59,8 @@ class HostWirer(Wirer):
     def _wire_leaf(self, unit: int, plane: int, leaf: int, links: list[tuple[ServerDraft, Leg]]) -> None:
         shape, cut = self.shape, self._host_cut
         draft = self.wired.leafs[plane, unit, leaf]
-        layout = self._leaf_layout(draft, tuple(leg.speed_gbps for _, leg in links))
+        phases = tuple(self.ctx.phase_of(server.name) for server, _ in links)
+        layout = self._leaf_layout(draft, tuple(leg.speed_gbps for _, leg in links), phases)
         draft.modes = layout.modes
         draft.rails = tuple(sorted({leg.rail for _, leg in links if leg.rail >= 0}))
         lane_next: dict[int, int] = {}

@@ -2,11 +2,13 @@
 
 A cage takes one transceiver, so its ports share a medium. Where cages interlock (two rails in one cage of a server, each to
 another leaf) the agreement spreads over the whole tier, and one optical standard that reaches its longest link serves all:
-that is how such fabrics are ordered. Planned links count beside the built ones, so that growth changes no cable.
+that is how such fabrics are ordered. Planned links count beside the built ones, so that growth changes no cable. A later phase
+of building chooses for itself, but for the cages that it shares with an earlier one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cluster_model.catalogue.ground import Technology
@@ -37,6 +39,7 @@ class Link:
     seat: Seat
     built: bool
     need_m: float = 0.0
+    phase: int = 1
     group: object = None  # the links that take one medium together
 
     @property
@@ -47,9 +50,21 @@ class Link:
         return (self.near, self.near_cage) if self.way == "twin" else None
 
 
-def cut_cables(floor: Floor, cabler: Cabler, network: str, technology: Technology, links: list[Link]) -> list[Cable]:
-    """Return the cables of the built links, in order. Errors: CAB001."""
+def cut_cables(
+    floor: Floor, cabler: Cabler, network: str, technology: Technology, links: list[Link], phases: Mapping[str, int]
+) -> list[Cable]:
+    """Return the cables of the built links, in order. Errors: CAB001.
+
+    Args:
+        floor: the racks.
+        cabler: what chooses media.
+        network: the network's name.
+        technology: what the links speak.
+        links: all planned links of the network.
+        phases: when each device came; one that was put elsewhere by hand counts as come after all.
+    """
     _part_mixed(links)
+    _part_phases(links, phases)
     racks = floor.racks
     longest: dict[object, float] = {}
     ends: dict[object, set[End]] = {}
@@ -86,10 +101,25 @@ def _part_mixed(links: list[Link]) -> None:
             link.way = "apart"
 
 
+def _part_phases(links: list[Link], phases: Mapping[str, int]) -> None:
+    """Set the phase that each link chooses with: that of its later end, or the earliest of those that it shares a cage with."""
+    for link in links:
+        link.phase = max(phases[link.near], phases[link.far.name])
+    cages: dict[tuple[str, int], int] = {}
+    moved = any(link.phase > 1 for link in links)
+    while moved:
+        moved = False
+        for link in links:
+            ends = (link.near, link.near_cage), (link.far.name, link.seat.cage)
+            least = min(link.phase, *(cages.get(end, link.phase) for end in ends))
+            moved = moved or least < link.phase or any(cages.get(end) != least for end in ends)
+            link.phase = cages[ends[0]] = cages[ends[1]] = least
+
+
 def _group(link: Link) -> object:
     if link.way == "apart":
         tier = "host_leaf" if link.kind == "fabric_manager" else link.kind  # they share cages of the leafs
-        return tier, link.near_end.speed_gbps
+        return tier, link.near_end.speed_gbps, link.phase
     return link.bundle
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cluster_model.catalogue.types import ServerPort as PortType
 from cluster_model.intent.model.networks import OobNetwork
+from cluster_model.intent.phases import count_phases
 from cluster_model.kinds import OOB
 from cluster_model.names import DeviceName, format_name
 from cluster_model.plan.context import Context, SwitchModel
@@ -43,21 +44,40 @@ class Blocks:
 
 
 def plan_blocks(ctx: Context, floor: Floor, leaf: SwitchModel) -> Blocks:
-    """Divide the floor in blocks and keep the top of each block's first rack for its leaf."""
-    intent = ctx.cluster.networks.oob
-    rows = ctx.cluster.racks.rows
-    width = pow2(max(row.racks for row in rows.values()))
-    blocks: dict[tuple[int, int], list[str]] = {}
+    """Divide the floor in blocks and keep the top of each block's first rack for its leaf.
+
+    Racks of a later phase have blocks of their own, and numbers behind all of earlier phases.
+    """
+    per_leaf = ctx.cluster.networks.oob.racks_per_leaf
+    starts = _number_rows(ctx)
+    blocks: dict[int, list[str]] = {}
     for spaces in floor.groups.values():
         for space in spaces:
-            key = (rows[space.rack.row].id - 1, (space.rack.position - 1) // intent.racks_per_leaf)
-            blocks.setdefault(key, []).append(space.rack.name)
+            number, position = starts[space.phase, space.rack.row]
+            blocks.setdefault(number + (space.rack.position - position) // per_leaf, []).append(space.rack.name)
     found = Blocks()
-    for (row, part), racks in sorted(blocks.items()):
+    for number, racks in sorted(blocks.items()):
         found.racks.append(racks)
-        found.numbers.append(row * width + part)
+        found.numbers.append(number)
     found.positions = 1 + max(found.numbers, default=0)
     found.tops = reserve_tops(floor, (racks[0] for racks in found.racks), leaf.height_u)
+    return found
+
+
+def _number_rows(ctx: Context) -> dict[tuple[int, str], tuple[int, int]]:
+    """Return, by phase and row, the number of the first block there and the position of its first rack.
+
+    Rows of the first phase are numbered by their ids, so that any row finds its numbers free; rows of a later one in their order.
+    """
+    rows = sorted(ctx.cluster.racks.rows.items(), key=lambda item: item[1].id)
+    found, base = {}, 0
+    for phase in range(1, count_phases(ctx.cluster) + 1):
+        come = [(name, row) for name, row in rows if len(row.phases) >= phase and row.phases[phase - 1]]
+        width = pow2(max((row.phases[phase - 1] for _, row in come), default=1))
+        for order, (name, row) in enumerate(come):
+            place = row.id - 1 if phase == 1 else order
+            found[phase, name] = (base + place * width, 1 + sum(row.phases[: phase - 1]))
+        base += width * (max((row.id for _, row in come), default=0) if phase == 1 else len(come))
     return found
 
 
@@ -73,7 +93,7 @@ def shape_oob(ctx: Context, models: Models, blocks: Blocks) -> FabricShape | Non
     except Refused as refused:
         ctx.refuse(refused)
         return None
-    units = Units(tuple(() for _ in blocks.racks), ports, ports * BMC_SPEED_GBPS)
+    units = Units(tuple(() for _ in blocks.racks), ports, ports * BMC_SPEED_GBPS, phases=(len(blocks.racks),))
     return FabricShape(wanted, units, 1, 1, BMC_SPEED_GBPS, speed_gbps, clos, cut)
 
 
@@ -127,6 +147,10 @@ class Plug:
     rack: str
     u: int
     attach: Callable[[Management], None]
+    among: str  # the rack whose devices its port is counted with
+    phase: int  # of building, that the device came in
+    turn: int = 0  # among those put by hand, which come behind all others; 0: by rule
+    away: bool = False  # it stands at another leaf, and its port here stays empty
 
 
 @dataclass
@@ -139,10 +163,10 @@ class OobWirer(Wirer):
 
     def place(self) -> set[str]:
         """Make the switches; return the racks of spines and cores, which may stand there alone and want PDUs all the same."""
-        super()._make_switches()
+        super().make_switches()
         return {switch.rack for switch in (*self.wired.spines.values(), *self.wired.cores.values())}
 
-    def _make_switches(self) -> None:
+    def make_switches(self) -> None:
         """Tell which of the placed switches are built, now that it is known what is plugged into them."""
         units = self._built_units()
         pods = {unit // self.shape.units_per_pod for unit in units}
@@ -155,8 +179,11 @@ class OobWirer(Wirer):
         """Make access links and links between switches, which stand already (`place`)."""
         by_rack: dict[str, list[Plug]] = {}
         for plug in self._plugs():
-            by_rack.setdefault(plug.rack, []).append(plug)
-        self.plugs = [[plug for rack in racks for plug in by_rack.get(rack, [])] for racks in self.blocks.racks]
+            by_rack.setdefault(plug.among, []).append(plug)
+        self.plugs = [
+            sorted((plug for rack in racks for plug in by_rack.get(rack, [])), key=lambda plug: (plug.phase, plug.turn))
+            for racks in self.blocks.racks
+        ]
         super().wire()
         if not self.ctx.failed():
             self._add_vlans()
@@ -166,20 +193,35 @@ class OobWirer(Wirer):
         """Yield every plug: PDUs, then servers, then switches.
 
         A leaf takes the first two from its first port up, in this order, and switches from its last port down, so that either may
-        grow past its plan without moving the other.
+        grow past its plan without moving the other. Ports of a server that was put at another leaf by hand stay empty where the
+        rule has them, and are found behind all others where it stands, so that nobody else moves.
         """
+        phase_of = self.ctx.phase_of
+        block_of = {rack: block for block, racks in enumerate(self.blocks.racks) for rack in racks}
         for pdu in self.pdus:
-            yield Plug(pdu, pdu.name, "net", 0, 1, pdu.built, pdu.rack, 1, _setter(pdu, "management"))
+            attach = _setter(pdu, "management")
+            yield Plug(pdu, pdu.name, "net", 0, 1, pdu.built, pdu.rack, 1, attach, pdu.rack, phase_of(pdu.name), pdu.turn)
         for group, servers in self.bench.servers.items():
             ports = ports_for(self.ctx, group, self.shape.kind.name)
             for server in servers:
+                plugs = [self._host_plug(server, port) for port in ports]
                 if server.model.block.bmc:
-                    yield Plug(server, server.name, "bmc", 0, 1, server.built, server.rack, server.u, _setter(server, "bmc"))
-                for port in ports:
-                    yield self._host_plug(server, port)
+                    plugs.insert(0, self._plug(server, "bmc", 0, 1, _setter(server, "bmc")))
+                if block_of[server.home] == block_of[server.rack]:
+                    yield from plugs
+                else:
+                    yield from (replace(plug, away=True) for plug in plugs)
+                    yield from (replace(plug, among=server.rack, turn=server.turn) for plug in plugs)
         for switch in self.bench.switches:
             if switch.model.block.management:
-                yield Plug(switch, switch.name, "mgmt", 1, 1, switch.built, switch.rack, switch.u, _setter(switch, "management"))
+                yield self._plug(switch, "mgmt", SWITCH_SEGMENT, 1, _setter(switch, "management"))
+
+    def _plug(
+        self, device: ServerDraft | SwitchDraft, port: str, segment: int, speed_gbps: int, attach: Callable[[Management], None]
+    ) -> Plug:
+        phase = self.ctx.phase_of(device.name)
+        among = device.home if isinstance(device, ServerDraft) else device.rack
+        return Plug(device, device.name, port, segment, speed_gbps, device.built, device.rack, device.u, attach, among, phase)
 
     def _host_plug(self, server: ServerDraft, port: PortType) -> Plug:
         speeds = {port.speed_gbps, *port.speeds_gbps} & speeds_of(self.shape.models.leaf.cages)
@@ -211,7 +253,7 @@ class OobWirer(Wirer):
                 )
             )
 
-        return Plug(server, server.name, port.name, 2, max(speeds, default=1), server.built, server.rack, server.u, attach)
+        return self._plug(server, port.name, 2, max(speeds, default=1), attach)
 
     def _built_units(self) -> set[int]:
         return {unit for unit, plugs in enumerate(self.plugs) if any(plug.built for plug in plugs)}
@@ -238,6 +280,8 @@ class OobWirer(Wirer):
             return
         vlans = self._vlan_ids()
         for plug, seat, order in seated:
+            if plug.away:
+                continue
             self._note_plug(leaf, seat, plug)
             if plug.built:
                 self._plug_in(leaf, seat, plug, unit, order, vlans[plug.segment])

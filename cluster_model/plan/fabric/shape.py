@@ -83,6 +83,17 @@ class FabricShape:
         """Return the units whose leafs share a pod's spines."""
         return max(1, self.clos.leafs_per_pod // self.wanted.leafs_per_unit)
 
+    def slot(self, unit: int) -> int:
+        """Return the place of a unit under the spines, from 0; the border follows the units of the first phase of building."""
+        first = next(filter(None, self.units.phases), 0)
+        if not self.wanted.borders or first == len(self.units.seats):
+            return unit
+        return first if unit == len(self.units.seats) else unit + (unit >= first)
+
+    def pod(self, unit: int) -> int:
+        """Return the pod of a unit, from 0."""
+        return self.slot(unit) // self.units_per_pod
+
 
 def shape_fabric(ctx: Context, kind: NetworkKind) -> FabricShape | None:
     """Return the shape of a network; None where there is none or where findings forbid it.

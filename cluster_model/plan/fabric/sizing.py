@@ -132,7 +132,7 @@ def cut_fabric(wanted: Wanted, units: Units, clos: Clos) -> Cut | None:
             units=count,
             leafs=1 if bridged or wanted.railed else per_unit,
             seats=1 if bridged else count_ports(wanted.models.leaf.cages, min(leg.speed_gbps for leg in legs)),
-            switches=(planes * pow2(count) * pow2(per_unit) + wanted.borders, *count_positions(clos, planes)),
+            switches=(units.count_numbers(planes) * pow2(per_unit) + wanted.borders, *count_positions(clos, planes)),
             slots=count_slots(clos) if intent.underlay == "numbered" else (0, 0),
         )
     except Refused as refused:

@@ -9,7 +9,9 @@ from math import ceil
 
 from cluster_model.intent.model.business import BusinessNetwork
 from cluster_model.intent.model.networks import StorageNetwork
+from cluster_model.intent.phases import count_phases, list_numbers, order_servers
 from cluster_model.plan.context import Context
+from cluster_model.plan.fabric.addressing import pow2
 from cluster_model.plan.fabric.clos import derive_uplinks
 from cluster_model.plan.fabric.legs import Leg, legs_per_leaf, ports_for, role_of
 from cluster_model.plan.fabric.wanted import Wanted
@@ -30,6 +32,7 @@ class Units:
         hosts_per_leaf: host ports of a full leaf.
         host_gbps: host bandwidth of a full leaf.
         mixed: cages that a full leaf leaves half empty where the speed of its hosts changes.
+        phases: units that each phase of building brought.
     """
 
     seats: tuple[tuple[Seat, ...], ...]
@@ -37,6 +40,23 @@ class Units:
     host_gbps: int
     mixed: int = 0
     managers: tuple[tuple[Seat, Leg], ...] = ()
+    phases: tuple[int, ...] = ()
+
+    def number(self, plane: int, planes: int, position: int) -> int:
+        """Return the number of a unit's leafs among those of all planes; later phases come behind all planes of earlier ones."""
+        if planes == 1:
+            return position
+        first = base = 0
+        for count in self.phases[:-1]:
+            if position < first + count:
+                return base + plane * pow2(count) + position - first
+            first, base = first + count, base + planes * pow2(count)
+        return base + plane * pow2(len(self.seats) - first) + position - first
+
+    def count_numbers(self, planes: int) -> int:
+        """Return one more than the highest number of a unit's leafs."""
+        last = len(self.seats) - sum(self.phases[:-1])
+        return planes * (sum(map(pow2, self.phases[:-1])) + pow2(last))
 
 
 def count_planes(wanted: Wanted) -> int:
@@ -70,15 +90,19 @@ def fill_units(ctx: Context, wanted: Wanted, speed_gbps: int) -> Units:
         return _fill_scalable_units(ctx, wanted, speed_gbps)
     # GPU servers last: they are what grows most, and what comes after a group moves when it grows past its plan
     groups = sorted(wanted.legs, key=lambda g: (role_of(g, ctx.cluster.servers[g]) == "gpu", ctx.cluster.servers[g].id))
-    seats = [(g, n) for g in groups for n in range(1, _planned(ctx, g) + 1)]
+    seats = order_servers(ctx.cluster, groups)
     mixed = _count_speeds(wanted) - 1
     if wanted.kind.bridged:  # servers of all purposes: speeds may come and go
         speeds = [leg.speed_gbps for g in groups for leg in wanted.legs[g]]
         mixed = sum(a != b for a, b in pairwise(speeds))
     assert isinstance(wanted.intent, StorageNetwork | BusinessNetwork)
-    size = wanted.intent.unit or _largest_unit(wanted, len(seats), speed_gbps, mixed)
+    before = [sum(sum(ctx.cluster.servers[g].phases[:phase]) for g in groups) for phase in range(1, count_phases(ctx.cluster))]
+    first = next((total for total in before if total), len(seats))  # the first phase decides, so that no later one moves it
+    size = wanted.intent.unit or _largest_unit(wanted, first, speed_gbps, mixed)
     units = tuple(tuple(seats[start : start + size]) for start in range(0, len(seats), size))
-    return Units(units, *_full_leaf(wanted, size), mixed)
+    ends = [0, *(ceil(total / size) for total in before), len(units)]
+    phases = tuple(b - a for a, b in pairwise(ends))
+    return Units(units, *_full_leaf(wanted, size), mixed, phases=phases)
 
 
 def _count_speeds(wanted: Wanted) -> int:
@@ -86,7 +110,7 @@ def _count_speeds(wanted: Wanted) -> int:
 
 
 def _fill_scalable_units(ctx: Context, wanted: Wanted, speed_gbps: int) -> Units:
-    size_of = {g: ctx.cluster.servers[g].unit or _planned(ctx, g) for g in wanted.legs}
+    size_of = {g: ctx.cluster.servers[g].unit or next(filter(None, ctx.cluster.servers[g].phases)) for g in wanted.legs}
     loads = [_full_leaf(wanted, size, (g,)) for g, size in size_of.items()]
     hosts_per_leaf, host_gbps = max(ports for ports, _ in loads), max(gbps for _, gbps in loads)
     managers = _manager_legs(ctx, wanted)
@@ -96,7 +120,6 @@ def _fill_scalable_units(ctx: Context, wanted: Wanted, speed_gbps: int) -> Units
     uplinks = count_uplinks(wanted, speed_gbps, host_gbps) if joined else 0
     room = count_ports(wanted.models.leaf.cages, wanted.host_speed_gbps)
     reserved = extra if extra and hosts_per_leaf + extra + uplinks > room else 0
-    units: list[tuple[Seat, ...]] = []
     first = next(iter(size_of))
     for g, size in size_of.items():
         planned = _planned(ctx, g)
@@ -113,9 +136,29 @@ def _fill_scalable_units(ctx: Context, wanted: Wanted, speed_gbps: int) -> Units
                 fix=f"set it to {most}, or plan another unit" if most > 0 else "plan fewer fabric managers",
                 where=f"servers.{g}.{'planned' if ctx.cluster.servers[g].planned else 'count'}",
             )
-        cuts = [0, *range(size - kept, planned, size), planned]
-        units += [tuple((g, n + 1) for n in range(a, b)) for a, b in pairwise(cuts) if b > a]
-    return Units(tuple(units), hosts_per_leaf, host_gbps, _count_speeds(wanted) - 1, managers)
+    units, phases = _cut_units(ctx, size_of, {first: reserved})
+    return Units(units, hosts_per_leaf, host_gbps, _count_speeds(wanted) - 1, managers, phases)
+
+
+def _cut_units(
+    ctx: Context, size_of: dict[str, int], kept: dict[str, int]
+) -> tuple[tuple[tuple[Seat, ...], ...], tuple[int, ...]]:
+    """Return the units in the order of their coming, and how many each phase brought.
+
+    Args:
+        ctx: the planner's bench.
+        size_of: seats of a unit, by group.
+        kept: seats of a group's first unit that stay empty.
+    """
+    found: dict[Seat, list[Seat]] = {}  # by group and number of the unit in it
+    came: list[int] = []
+    numbers = {g: list_numbers(ctx.cluster.servers[g]) for g in size_of}
+    for phase in range(count_phases(ctx.cluster)):
+        for g, size in size_of.items():
+            for number in numbers[g][phase] if phase < len(numbers[g]) else ():
+                found.setdefault((g, (number - 1 + kept.get(g, 0)) // size), []).append((g, number))
+        came.append(len(found) - sum(came))
+    return tuple(map(tuple, found.values())), tuple(came)
 
 
 def _manager_legs(ctx: Context, wanted: Wanted) -> tuple[tuple[Seat, Leg], ...]:

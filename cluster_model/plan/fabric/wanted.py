@@ -8,6 +8,7 @@ from typing import Literal
 from cluster_model.catalogue.ground import Technology
 from cluster_model.intent.model.business import BusinessNetwork
 from cluster_model.intent.model.networks import ComputeNetwork, Fabric, OobNetwork, StorageNetwork
+from cluster_model.intent.phases import sort_groups
 from cluster_model.kinds import NetworkKind
 from cluster_model.plan.context import Context, SwitchModel, resolve_switch
 from cluster_model.plan.fabric.business import PEER_LINKS, resolve_border, resolve_homing
@@ -35,7 +36,7 @@ class Wanted:
         intent: what the intent says of it.
         technology: what its links speak.
         models: its switches.
-        legs: links of one server, by server group, in the order of the groups' ids.
+        legs: links of one server, by server group, in the order of `sort_groups`.
         leafs_per_unit: leafs that share the servers of a unit: as many as links name where rails decide, else as the intent says.
         managers: groups of fabric managers.
         homing: how two leafs share a bond: esi, mlag or single; empty where hosts have none.
@@ -129,7 +130,7 @@ def want_fabric(ctx: Context, kind: NetworkKind) -> Wanted | None:
     technology, models = resolved
     intent = getattr(ctx.cluster.networks, kind.name)
     before = len(ctx.findings)
-    groups = sorted(ctx.cluster.servers, key=lambda group: ctx.cluster.servers[group].id)
+    groups = sort_groups(ctx.cluster)
     managers = tuple(g for g in groups if ctx.cluster.servers[g].manages == kind.name)
     if technology != "infiniband":
         _refuse_managers(ctx, managers, f"{kind.name} is {getattr(intent, 'technology', technology)}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
+from cluster_model.intent.base import MOST_PHASES
 from cluster_model.names import DeviceName, format_name
 from cluster_model.plan.context import Context, SwitchModel
 from cluster_model.plan.draft import Bench, ServerDraft, SwitchDraft
@@ -58,7 +60,7 @@ class Wirer:
 
     def wire(self) -> None:
         """Make switches, host links, fabric manager links and links between switches, in this order."""
-        self._make_switches()
+        self.make_switches()
         if self.ctx.failed():
             return
         for unit in range(len(self.shape.units.seats)):
@@ -70,19 +72,24 @@ class Wirer:
             self._wire_uplinks()
         if self.shape.clos.tiers > 2:
             self._wire_cores()
-        self.bench.cables += cut_cables(self.floor, self.cabler, self.shape.name, self.shape.wanted.technology, self.links)
+        away = {server.name for group in self.bench.servers.values() for server in group if server.rack != server.home}
+        phases = {link.near: MOST_PHASES + 1 if link.near in away else self.ctx.phase_of(link.near) for link in self.links}
+        phases |= {link.far.name: self.ctx.phase_of(link.far.name) for link in self.links}
+        name, technology = self.shape.name, self.shape.wanted.technology
+        self.bench.cables += cut_cables(self.floor, self.cabler, name, technology, self.links, phases)
         self.bench.switches += self.wired.switches
 
     # --- switches -----------------------------------------------------------------------------------------------------
 
-    def _make_switches(self) -> None:
+    def make_switches(self) -> None:
+        """Place all planned switches."""
         shape, clos = self.shape, self.shape.clos
         built_units = self._built_units()
-        built_pods = {unit // shape.units_per_pod for unit in built_units}
+        built_pods = {shape.pod(unit) for unit in built_units}
         for plane in range(shape.planes):
             for unit, seats in enumerate(shape.units.seats):
                 home = self._home_racks(seats)
-                pod = unit // shape.units_per_pod
+                pod = shape.pod(unit)
                 for leaf in range(shape.wanted.leafs_per_unit):
                     name, rack, u = self._stand("leaf", shape.models.leaf, plane, unit + 1, leaf, home)
                     built = unit in built_units
@@ -113,7 +120,7 @@ class Wirer:
         shape = self.shape
         name = format_name(DeviceName("switch", shape.name, role, plane + 1 if shape.planes > 1 else 0, block, number=index + 1))
         where = f"{shape.where}.{'border.' if role == 'border' else ''}racks"
-        rack, u = place_switch(self.ctx, self.floor, self._rack_group(role), model.height_u, where, home)
+        rack, u = place_switch(self.ctx, self.floor, name, self._rack_group(role), model.height_u, where, home)
         return name, rack, u
 
     def _position(self, unit: int) -> int:
@@ -127,7 +134,8 @@ class Wirer:
         """
         if unit >= len(self.shape.units.seats):
             return index - MOST_BORDERS
-        return (plane * pow2(len(self.shape.units.seats)) + self._position(unit)) * pow2(self.shape.wanted.leafs_per_unit) + index
+        number = self.shape.units.number(plane, self.shape.planes, self._position(unit))
+        return number * pow2(self.shape.wanted.leafs_per_unit) + index
 
     def _spine_number(self, plane: int, pod: int, index: int) -> int:
         """Return a spine's number among all spines, by which its loopback and its uplinks' addresses are cut."""
@@ -137,7 +145,7 @@ class Wirer:
     def _home_racks(self, seats: Sequence[tuple[str, int]]) -> list[str] | None:
         """Return the racks of a unit's servers where its leafs stand among them (top of rack)."""
         group = self._rack_group("leaf")
-        racks = list(dict.fromkeys(self._server(seat).rack for seat in seats))
+        racks = list(dict.fromkeys(self._server(seat).home for seat in seats))
         among = all(rack and self.floor.racks[rack].rack.group == group for rack in racks)
         return racks if racks and among else None
 
@@ -207,17 +215,21 @@ class Wirer:
     def _server(self, seat: tuple[str, int]) -> ServerDraft:
         return self.bench.servers[seat[0]][seat[1] - 1]
 
-    def _leaf_layout(self, draft: SwitchDraft, speeds: tuple[int, ...]) -> Layout:
+    def _leaf_layout(self, draft: SwitchDraft, speeds: tuple[int, ...], phases: tuple[int, ...] = ()) -> Layout:
+        """Return the seats of a leaf whose hosts have these speeds, and came in these phases.
+
+        A later phase begins in a cage of its own while there are cages enough: one transceiver serves a cage, so its cables would
+        be replaced where the newcomer's stands further away.
+        """
         shape = self.shape
-        runs: list[list[int]] = []
-        for speed in speeds:
-            if runs and runs[-1][0] == speed:
-                runs[-1][1] += 1
-            else:
-                runs.append([speed, 1])
         speed, uplinks = shape.fabric_speed_gbps, shape.clos.uplinks
         peers = shape.wanted.peer_links if draft.role == "leaf" else 0
-        layout = self.ctx.layout(draft.model, tuple((s, n) for s, n in runs), (speed, uplinks), (speed, peers))
+        for last in sorted(set(phases), reverse=True) or [1]:
+            parts = [min(phase, last) for phase in phases] or [1] * len(speeds)
+            runs = tuple((s, len(list(run))) for (_, s), run in groupby(zip(parts, speeds, strict=True)))
+            layout = self.ctx.layout(draft.model, runs, (speed, uplinks), (speed, peers))
+            if not layout.missing:
+                break
         if layout.missing:
             self._exhausted(draft.role, draft.model, len(speeds) + uplinks + peers, layout.missing)
         return layout
@@ -252,7 +264,8 @@ class Wirer:
         for spine in self.wired.spines.values():
             spine.modes = layout.modes
         for (plane, unit, index), leaf in self.wired.leafs.items():
-            pod, position = unit // shape.units_per_pod, unit % shape.units_per_pod * shape.wanted.leafs_per_unit + index
+            pod, slot = divmod(shape.slot(unit), shape.units_per_pod)
+            position = slot * shape.wanted.leafs_per_unit + index
             seats = self.ctx.layout(leaf.model, (), (speed, clos.uplinks)).up
             for link, seat in enumerate(seats):
                 spine = self.wired.spines[plane, pod, link // clos.links_per_spine]

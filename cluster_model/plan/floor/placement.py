@@ -1,31 +1,37 @@
 """Where everything stands: servers from the bottom of their racks, switches from the top.
 
-All planned devices are placed, built or not, so that growth within the plan moves nothing.
+All planned devices are placed, built or not, so that growth within the plan moves nothing. What a phase brings is placed after
+all that earlier phases brought: in its own racks first, then in what is left of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from cluster_model.intent.model.servers import Placement, ServerGroup
 from cluster_model.intent.model.site import RackGroup
-from cluster_model.names import format_rack
-from cluster_model.plan.context import Context
+from cluster_model.intent.phases import sort_groups
+from cluster_model.names import format_rack, format_server
+from cluster_model.plan.context import Context, Place
 from cluster_model.plan.model import Rack
 
 
 @dataclass(slots=True)
 class Space:
-    """A rack being filled. `used` has a bit per rack unit; bit 1 is the lowest."""
+    """A rack being filled. `used` and `by_hand` have a bit per rack unit; bit 1 is the lowest."""
 
     rack: Rack
-    used: int = 0
-    owner: str = ""
+    phase: int
+    used: int = 0  # by the rule, the empty places of those put elsewhere among them
+    by_hand: int = 0
+    owner: str = ""  # the group with `per_rack` that fills it, and how many of its servers are there
+    held: int = 0
 
     def free(self, u: int, height: int) -> bool:
         """Return whether `height` units from `u` up are free and inside the rack."""
-        return u >= 1 and u + height - 1 <= self.rack.height_u and not self.used & (((1 << height) - 1) << u)
+        return u >= 1 and u + height - 1 <= self.rack.height_u and not (self.used | self.by_hand) & (((1 << height) - 1) << u)
 
     def take(self, u: int, height: int) -> int:
         """Mark units used; return `u`."""
@@ -47,9 +53,15 @@ class Floor:
 
     racks: dict[str, Space] = field(default_factory=dict)
     groups: dict[str, list[Space]] = field(default_factory=dict)
-    turn: dict[str, int] = field(default_factory=dict)
-    servers: dict[str, list[tuple[str, int]]] = field(default_factory=dict)  # group → (rack, u) of server 1, 2, …
+    turn: dict[tuple[str, int], int] = field(default_factory=dict)
+    servers: dict[str, list[Place]] = field(default_factory=dict)  # by group: of server 1, 2, …
     full: set[str] = field(default_factory=set)  # tiers and rack groups already reported as not fitting
+
+    def keep(self, standing: Iterable[Place]) -> None:
+        """Take the places that earlier phases gave by rule, also those that servers left by hand."""
+        for place in standing:
+            if place.home:
+                self.racks[place.home].take(place.home_u, place.height_u)
 
 
 def plan_racks(ctx: Context) -> Floor:
@@ -61,12 +73,19 @@ def plan_racks(ctx: Context) -> Floor:
         group_name = member.get(row_name)
         if group_name is None:
             continue
-        for position in range(1, row.racks + 1):
+        phases = [phase for phase, number in enumerate(row.phases, 1) for _ in range(number)]
+        for position, phase in enumerate(phases, 1):
             rack = _rack(ctx, row_name, row.id, position, group_name, racks.groups[group_name])
-            space = floor.racks[rack.name] = Space(rack)
+            space = floor.racks[rack.name] = Space(rack, phase)
             if not rack.blocked:
                 floor.groups[group_name].append(space)
     return floor
+
+
+def _by_phase(spaces: Sequence[Space]) -> list[list[Space]]:
+    """Return racks by the phase that they came in, the latest first."""
+    phases = sorted({space.phase for space in spaces}, reverse=True)
+    return [[space for space in spaces if space.phase == phase] for phase in phases]
 
 
 def _rack(ctx: Context, row: str, row_id: int, position: int, group_name: str, group: RackGroup) -> Rack:
@@ -93,14 +112,16 @@ def _rack(ctx: Context, row: str, row_id: int, position: int, group_name: str, g
 
 def place_servers(ctx: Context, floor: Floor) -> None:
     """Place every planned server: those put by hand first, then by rule. Errors: PLC001, PLC002, PLC003, PLC004."""
-    groups = sorted(ctx.cluster.servers.items(), key=lambda item: item[1].id)
+    groups = [(name, ctx.cluster.servers[name]) for name in sort_groups(ctx.cluster)]
+    floor.keep(ctx.standing.values())
     by_hand = {name: _place_by_hand(ctx, floor, name, group) for name, group in groups}
     for name, group in groups:
         floor.servers[name] = _place_group(ctx, floor, name, group, by_hand[name])
 
 
-def _place_by_hand(ctx: Context, floor: Floor, name: str, group: ServerGroup) -> dict[int, tuple[str, int]]:
-    placed: dict[int, tuple[str, int]] = {}
+def _place_by_hand(ctx: Context, floor: Floor, name: str, group: ServerGroup) -> dict[int, tuple[str, int, int]]:
+    """Return (rack, u, turn) of the servers put by hand, by number; the turn is the place in the list, from 1."""
+    placed: dict[int, tuple[str, int, int]] = {}
     height = ctx.servers[name].height_u
     for index, item in enumerate(group.place):
         where = f"servers.{name}.place.{index}"
@@ -119,7 +140,8 @@ def _place_by_hand(ctx: Context, floor: Floor, name: str, group: ServerGroup) ->
                 fix=f"set u to {space.lowest(height)}" if space.lowest(height) else "choose another rack",
             )
         else:
-            placed[item.number] = (item.rack, space.take(item.u, height))
+            space.by_hand |= ((1 << height) - 1) << item.u
+            placed[item.number] = (item.rack, item.u, index + 1)
             if space.rack.group != group.racks:
                 ctx.report(
                     "PLC004",
@@ -146,21 +168,29 @@ def _refuse(ctx: Context, where: str, item: Placement, space: Space, height: int
 
 
 def _place_group(
-    ctx: Context, floor: Floor, name: str, group: ServerGroup, by_hand: dict[int, tuple[str, int]]
-) -> list[tuple[str, int]]:
+    ctx: Context, floor: Floor, name: str, group: ServerGroup, by_hand: dict[int, tuple[str, int, int]]
+) -> list[Place]:
     planned = group.final_count
     height = ctx.servers[name].height_u
     spaces = floor.groups.get(group.racks, [])
-    seats = _fill(spaces, name, height, group.per_rack) if group.per_rack else _deal(spaces, height)
-    placed: list[tuple[str, int]] = []
-    for number in range(1, planned + 1):
-        if number in by_hand:
-            placed.append(by_hand[number])
-            if group.per_rack:
-                next(seats, None)  # its seat stays empty, so that its neighbours stand where they would
-            continue
-        seat = next(seats, None)
-        if seat is None:
+    standing = [ctx.standing.get(format_server(name, number)) for number in range(1, planned + 1)]
+    if group.per_rack:
+        for place in standing:
+            if place is not None and place.home:
+                space = floor.racks[place.home]
+                space.owner, space.held = name, space.held + 1
+    ways = (_fill(part, name, height, group.per_rack) if group.per_rack else _deal(part, height) for part in _by_phase(spaces))
+    seats = chain.from_iterable(ways)
+    placed: list[Place] = []
+    for number, stands in enumerate(standing, 1):
+        rack, u, turn = by_hand.get(number, ("", 0, 0))
+        if stands is not None:
+            home, home_u = stands.home, stands.home_u
+        else:
+            home, home_u = _find_home(seats, spaces) if rack else next(seats, ("", 0))
+        if not rack:
+            rack, u = home, home_u
+        if not rack:
             have = len([s for s in spaces if not group.per_rack or s.owner in {"", name}])
             ctx.report(
                 "PLC001",
@@ -172,19 +202,26 @@ def _place_group(
                 fix="add racks to the group's rows, raise per_rack, or plan fewer servers",
             )
             break
-        placed.append(seat)
+        phase = stands.phase if stands else ctx.phase
+        placed.append(Place(rack, u, height, phase, home, home_u, turn))
     return placed
+
+
+def _find_home(seats: Iterator[tuple[str, int]], spaces: list[Space]) -> tuple[str, int]:
+    """Return the seat that a server would have, were none put by hand: it stays empty, so that its neighbors keep theirs."""
+    by_hand = [space.by_hand for space in spaces]
+    for space in spaces:
+        space.by_hand = 0
+    seat = next(seats, ("", 0))
+    for space, units in zip(spaces, by_hand, strict=True):
+        space.by_hand = units
+    return seat
 
 
 def _fill(spaces: list[Space], owner: str, height: int, per_rack: int) -> Iterator[tuple[str, int]]:
     for space in spaces:
-        if space.owner:
-            continue
-        for _ in range(per_rack):
-            u = space.lowest(height)
-            if u is None:
-                break
-            space.owner = owner
+        while space.owner in {"", owner} and space.held < per_rack and (u := space.lowest(height)) is not None:
+            space.owner, space.held = owner, space.held + 1
             yield space.rack.name, space.take(u, height)
 
 
@@ -212,22 +249,26 @@ def reserve_tops(floor: Floor, names: Iterable[str], height: int) -> dict[str, i
 
 
 def place_switch(
-    ctx: Context, floor: Floor, group: str, height: int, where: str, racks: list[str] | None = None
+    ctx: Context, floor: Floor, name: str, group: str, height: int, where: str, racks: list[str] | None = None
 ) -> tuple[str, int]:
     """Place a switch at the top of the next rack of a group (or of `racks`), in turn. Errors: PLC001.
 
     Returns:
         (rack, lowest unit); ("", 0) where nothing is free.
     """
-    spaces = [floor.racks[name] for name in racks] if racks else floor.groups.get(group, [])
-    key = f"{group}/{racks[0]}" if racks else group
-    turn = floor.turn.get(key, 0)
-    for step in range(len(spaces)):
-        space = spaces[(turn + step) % len(spaces)]
-        u = space.highest(height)
-        if u is not None:
-            floor.turn[key] = (turn + step + 1) % len(spaces)
-            return space.rack.name, space.take(u, height)
+    stands = ctx.standing.get(name)
+    if stands is not None:
+        return stands.rack, stands.u
+    every = [floor.racks[rack] for rack in racks] if racks else floor.groups.get(group, [])
+    for spaces in _by_phase(every):
+        key = (f"{group}/{racks[0]}" if racks else group, spaces[0].phase)
+        turn = floor.turn.get(key, 0)
+        for step in range(len(spaces)):
+            space = spaces[(turn + step) % len(spaces)]
+            u = space.highest(height)
+            if u is not None:
+                floor.turn[key] = (turn + step + 1) % len(spaces)
+                return space.rack.name, space.take(u, height)
     if f"racks of {group}" in floor.full:
         return "", 0
     floor.full.add(f"racks of {group}")
@@ -235,7 +276,7 @@ def place_switch(
         "PLC001",
         where,
         f"rack group {group} has no room left for the switches of {where.removesuffix('.racks')}",
-        expected=f"{height} free rack units in one of {len(spaces)} racks",
+        expected=f"{height} free rack units in one of {len(every)} racks",
         actual="none free",
         fix="add racks to the group's rows, or give the network another rack group",
     )

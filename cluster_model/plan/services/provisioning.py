@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from cluster_model.catalogue.types import Server as ServerBlock
 from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.phases import sort_groups
 from cluster_model.intent.references.membership import expand_built
 from cluster_model.intent.services.provisioning import DiskMatch, Disks, Os
 from cluster_model.intent.services.provisioning import Installation as InstallationIntent
@@ -36,7 +37,7 @@ WWN_PREFIXES = ("0x", "eui.", "naa.", "nvme.", "uuid.")
 
 
 def choose_boot_servers(cluster: Cluster, bench: Bench) -> tuple[ServerDraft, ...]:
-    """Return the servers that answer DHCP: those the intent names, else the first four control servers by group id and number."""
+    """Return the servers that answer DHCP: those the intent names, else the first four control servers, groups in their order."""
     asked = cluster.provisioning.servers if cluster.provisioning else None
     if asked is not None:
         drafts = [bench.servers[group][number - 1] for group, number in expand_built(cluster, [asked])]
@@ -68,7 +69,7 @@ def plan_provisioning(
     if asked is None:
         return Provisioning(boot_servers, segments)
     installations = {}
-    for group in sorted(ctx.cluster.servers, key=lambda name: ctx.cluster.servers[name].id):
+    for group in sort_groups(ctx.cluster):
         found = _plan_installation(ctx, group)
         if found is not None:
             installations[group] = found
