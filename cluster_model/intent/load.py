@@ -61,7 +61,7 @@ def load_cluster(path: Path) -> Loaded:
         The intent with its findings; never raises on what a user wrote.
 
     Errors:
-        YML001 to YML010, INT001 to INT031, FCT001 to FCT008, PRV001, PRV002.
+        YML001 to YML010, INT001 to INT032, FCT001 to FCT008, PRV001, PRV002.
     """
     file = path / FILE_NAME if path.is_dir() else path
     folder = file.parent

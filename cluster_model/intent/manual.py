@@ -234,6 +234,11 @@ MANUALS: dict[str, Entry] = {
         "Intents and fact files hold neither. Secrets are named by their bare names, in the keys that ask for one.",
         "Write the text without the braces.",
     ),
+    "INT032": Entry(
+        "cable moved twice, or two cables in one port",
+        "A cable has one far end, and a port takes one cable. Two exceptions that disagree leave open what was plugged in.",
+        "Look at the two cables, and keep the exception that is true.",
+    ),
     "PRV001": Entry(
         "file of SSH keys that cannot be read",
         "`key_files` lie in the intent's folder or below it, in UTF-8, one public key per line; a link must not lead out of it. "

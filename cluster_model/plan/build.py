@@ -21,6 +21,7 @@ from cluster_model.plan.fabric.hosts import HostWirer
 from cluster_model.plan.fabric.legs import check_nics, role_of
 from cluster_model.plan.fabric.lossless import plan_lossless
 from cluster_model.plan.fabric.media import Cabler
+from cluster_model.plan.fabric.moves import report_unknown
 from cluster_model.plan.fabric.oob import Blocks, OobWirer, plan_blocks, shape_oob
 from cluster_model.plan.fabric.shape import FabricShape, shape_fabric
 from cluster_model.plan.fabric.wanted import Models, resolve_fabric, resolve_models
@@ -46,7 +47,8 @@ def build_plan(
         facts: serial numbers, MACs and GUIDs by name; none where nothing is delivered yet.
         digest: digest of the intent's files, kept in the plan.
 
-    Errors: HWR001, HWR002, HWR003, NOS001, PLC001 to PLC004, NET001, NET002, NET004 to NET009, ADR001, CAB001.
+    Errors: HWR001, HWR002, HWR003, NOS001, PLC001 to PLC004, NET001, NET002, NET004 to NET009, ADR001, CAB001,
+    CAB007 to CAB009.
     """
     # A plan is up to a million records that all live on, and the collector would pass over them again and again to free none: a
     # third of the time at 100,000 GPUs (bench/plan.py).
@@ -97,6 +99,7 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: FactTables, digest: st
     oob_wirer = OobWirer(ctx, floor, cabler, bench, oob_shape, blocks=blocks)
     pdus = oob_wirer.pdus = _draft_pdus(ctx, floor, bench, blocks, oob_wirer.place())
     oob_wirer.wire()
+    report_unknown(ctx, bench)
     if ctx.failed():
         return None, ctx.findings
     tenancy = plan_tenancy(ctx, bench, [*shapes, oob_shape])

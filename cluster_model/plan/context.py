@@ -86,6 +86,7 @@ class Context:
     servers: dict[str, ServerModel] = field(default_factory=dict)
     standing: dict[str, Place] = field(default_factory=dict)
     phase: int = 1
+    known_cables: set[str] = field(default_factory=set)  # of cables.exceptions, those that a network has
     _layouts: dict[tuple[object, ...], Layout] = field(default_factory=dict)
 
     def report(

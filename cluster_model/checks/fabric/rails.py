@@ -19,7 +19,8 @@ class RailOnWrongLeaf(Rule):
 
     What it checks:
         Each compute port ends on a leaf of its server's unit and its own plane; where the design is rail-optimised, on a leaf
-        that lists its rail, and all servers of the unit share the leafs of a rail.
+        that lists its rail, and all servers of the unit share the leafs of a rail. Cables of `cables.exceptions` are left out
+        (NET040).
 
     Why it matters:
         NCCL counts on one hop between equal rails of a unit. One crossed rail sends that traffic over the spines, and every
@@ -41,9 +42,12 @@ class RailOnWrongLeaf(Rule):
         }
         wrong: dict[tuple[str, int], list[str]] = defaultdict(list)
         leafs: dict[tuple[str, int, int, int], set[str]] = defaultdict(set)
+        told = {exception.cable for exception in design.cluster.cables.exceptions}
         for server in design.plan.servers:
             for port in server.ports:
                 if port.network not in networks or (leaf := design.switches.get(port.peer)) is None or server.role != "gpu":
+                    continue
+                if told and f"{server.name}:{port.name}" in told:
                     continue
                 by_rail = networks[port.network] and port.rail >= 0
                 if leaf.unit != server.unit or leaf.plane != port.plane or (by_rail and port.rail not in leaf.rails):
@@ -69,6 +73,52 @@ class RailOnWrongLeaf(Rule):
                     list_names(sorted(found)),
                     "report this with your cluster.yml",
                 )
+
+
+class RailLeft(Rule):
+    """Leave a rail or a unit by `cables.exceptions` only for a while.
+
+    What it checks:
+        Each compute cable of `cables.exceptions` ends on a leaf of its server's unit, and where the design is rail-optimised on a
+        leaf that lists its port's rail.
+
+    Why it matters:
+        The port keeps its address, and the fabric routes to it, but what was one hop between equal rails crosses the spines.
+        Every collective of the unit waits for that GPU.
+
+    How to fix:
+        Re-patch the cable to a leaf of its rail. Until then, keep jobs that wait for each other off the server.
+
+    Source:
+        DGX SuperPOD reference architecture H100, network fabrics: NIC k of each system of a scalable unit joins leaf k.
+    """
+
+    id, severity, title = "NET040", "warning", "cable exception that leaves a rail"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        by_rail = {network.name for network in design.plan.networks if network.design == "rail-optimized"}
+        for number, exception in enumerate(design.cluster.cables.exceptions):
+            name, _, port_name = exception.cable.partition(":")
+            server, port = design.servers.get(name), design.ports.get((name, port_name))
+            if server is None or server.role != "gpu" or not isinstance(port, ServerPort) or port.network != "compute":
+                continue
+            leaf = design.switches.get(port.peer)
+            railed = port.network in by_rail and port.rail >= 0
+            if leaf is None or (leaf.unit == server.unit and (not railed or port.rail in leaf.rails)):
+                continue
+            own = f"rail {port.rail} of unit {server.unit}" if railed else f"unit {server.unit}"
+            there = (
+                f"rail{'s' if len(leaf.rails) > 1 else ''} {list_names(map(str, leaf.rails))} of unit {leaf.unit}"
+                if railed
+                else f"unit {leaf.unit}"
+            )
+            yield self.finding(
+                f"cables.exceptions.{number}.to",
+                f"{exception.cable} leaves {own}",
+                f"a leaf of {own}",
+                f"{leaf.name}, of {there} ({exception.reason})",
+                "re-patch the cable to a leaf of its rail, or accept that its traffic crosses the spines",
+            )
 
 
 class RailsShareCable(Rule):

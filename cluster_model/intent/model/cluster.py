@@ -9,6 +9,7 @@ from pydantic import Field
 from cluster_model.intent.base import Model, Name
 from cluster_model.intent.model.bmc import Bmc
 from cluster_model.intent.model.business import BusinessNetwork
+from cluster_model.intent.model.cables import Cables
 from cluster_model.intent.model.networks import ComputeNetwork, OobNetwork, StorageNetwork
 from cluster_model.intent.model.policy import Ceph, Facts, Gpu, Kubernetes, Lossless
 from cluster_model.intent.model.servers import ServerGroup
@@ -45,6 +46,8 @@ class Cluster(Model):
     """Server groups by name."""
     networks: Networks
     """The networks."""
+    cables: Cables = Cables()
+    """Cables that were built differently."""
     tenants: dict[Name, Tenant] = {}
     """Tenants by name."""
     lossless: Lossless = Lossless()

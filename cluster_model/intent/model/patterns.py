@@ -7,6 +7,7 @@ from functools import cache
 from cluster_model.collecting import collect
 from cluster_model.intent.base import FILE_NAME, NAME, PORT_NAME, TEXT, TIME_ZONE, Pattern
 from cluster_model.intent.model.bmc import USER
+from cluster_model.intent.model.cables import END
 from cluster_model.intent.model.site import DOMAIN
 
 _OWN: dict[str, Pattern] = {
@@ -15,6 +16,7 @@ _OWN: dict[str, Pattern] = {
     TEXT: Pattern("a text in one line, of printable characters", "stand-in"),
     FILE_NAME: Pattern("the name of a file in the cluster's folder or below it, such as servers.csv", "stand-in"),
     PORT_NAME: Pattern("the name of a port as the catalogue has it, such as enp24s0np0", "stand-in"),
+    END: Pattern("an end as device:port, such as gpu-003:enp24s0np0", "stand-in:1"),
     TIME_ZONE: Pattern("a name of the tz database, such as Asia/Shanghai", "UTC"),
     USER: Pattern("a user name of letters, digits and . _ @ -, at most 32 characters", "stand-in"),
     r"^[A-Z]{1,2}$": Pattern("a row: one or two capital letters, such as A", "ZZ"),

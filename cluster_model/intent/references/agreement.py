@@ -7,6 +7,7 @@ from typing import get_args
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.business import BusinessNetwork
+from cluster_model.intent.model.cables import Cables
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.networks import Fabric
 from cluster_model.intent.model.servers import Role, ServerGroup
@@ -20,7 +21,7 @@ ROLES: tuple[str, ...] = get_args(Role)
 
 
 def check_references(cluster: Cluster) -> list[Diagnostic]:
-    """Return every reference in the intent that leads nowhere, as INT009 to INT029; not located, in the model's order."""
+    """Return every reference in the intent that leads nowhere, INT009 to INT029 and INT032; not located, in the model's order."""
     return [
         *_check_rows(cluster.racks),
         *_check_exceptions(cluster.racks),
@@ -29,6 +30,7 @@ def check_references(cluster: Cluster) -> list[Diagnostic]:
         *check_ids("servers", cluster.servers),
         *_check_servers(cluster),
         *_check_networks(cluster),
+        *_check_cables(cluster.cables),
         *_check_policies(cluster),
         *check_tenants(cluster),
         *(finding for service in list_services() for finding in service.check(cluster)),
@@ -147,6 +149,23 @@ def _check_networks(cluster: Cluster) -> Iterator[Diagnostic]:
             yield refuse(
                 "INT018", f"{where}.pool", f"{name} has no pool to cut addresses from", "an IPv4 prefix such as 10.64.0.0/11", fix
             )
+
+
+def _check_cables(cables: Cables) -> Iterator[Diagnostic]:
+    moved: dict[str, int] = {}
+    ends: dict[str, int] = {}
+    for index, exception in enumerate(cables.exceptions):
+        where = f"cables.exceptions.{index}"
+        first = moved.setdefault(exception.cable, index)
+        if first != index:
+            summary = f"the cable {exception.cable} is moved twice"
+            other = cables.exceptions[first].to
+            yield refuse("INT032", f"{where}.cable", summary, f"one exception of a cable; the other ends at {other}", "keep one")
+        first = ends.setdefault(exception.to, index)
+        if first != index and cables.exceptions[first].cable != exception.cable:
+            summary = f"two cables are moved to {exception.to}"
+            other = cables.exceptions[first].cable
+            yield refuse("INT032", f"{where}.to", summary, f"one cable in a port; the other is {other}", "name another port")
 
 
 def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:

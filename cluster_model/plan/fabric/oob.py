@@ -16,6 +16,7 @@ from cluster_model.plan.fabric.addressing import Cut, PoolTooSmall, cut_pool, po
 from cluster_model.plan.fabric.clos import Clos
 from cluster_model.plan.fabric.legs import ports_for
 from cluster_model.plan.fabric.links import Link
+from cluster_model.plan.fabric.moves import move_cables
 from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.fabric.sizing import count_positions, count_slots, size_tiers
 from cluster_model.plan.fabric.units import Units
@@ -187,7 +188,12 @@ class OobWirer(Wirer):
         super().wire()
         if not self.ctx.failed():
             self._add_vlans()
+
+    def _move_cables(self) -> None:
+        """Move cables once the site's router has its ports, so that it has the planned ones."""
+        if not self.ctx.failed():
             lead_out(self.ctx, self.shape, self.wired.switches, self.links)
+        move_cables(self.ctx, self.shape, self.bench, self.wired.switches, self.pdus, self.links)
 
     def _plugs(self) -> Iterator[Plug]:
         """Yield every plug: PDUs, then servers, then switches.

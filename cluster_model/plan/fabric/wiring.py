@@ -13,6 +13,7 @@ from cluster_model.plan.draft import Bench, ServerDraft, SwitchDraft
 from cluster_model.plan.fabric.addressing import pow2, text
 from cluster_model.plan.fabric.links import Link, cut_cables
 from cluster_model.plan.fabric.media import Cabler, Shape
+from cluster_model.plan.fabric.moves import move_cables
 from cluster_model.plan.fabric.numbers import border_asn, core_asn, leaf_asn, spine_asn
 from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.floor.placement import Floor, place_switch
@@ -72,12 +73,17 @@ class Wirer:
             self._wire_uplinks()
         if self.shape.clos.tiers > 2:
             self._wire_cores()
+        self._move_cables()
         away = {server.name for group in self.bench.servers.values() for server in group if server.rack != server.home}
         phases = {link.near: MOST_PHASES + 1 if link.near in away else self.ctx.phase_of(link.near) for link in self.links}
         phases |= {link.far.name: self.ctx.phase_of(link.far.name) for link in self.links}
         name, technology = self.shape.name, self.shape.wanted.technology
         self.bench.cables += cut_cables(self.floor, self.cabler, name, technology, self.links, phases)
         self.bench.switches += self.wired.switches
+
+    def _move_cables(self) -> None:
+        """Let cables end where the intent says that they were plugged in."""
+        move_cables(self.ctx, self.shape, self.bench, self.wired.switches, [], self.links)
 
     # --- switches -----------------------------------------------------------------------------------------------------
 

@@ -39,6 +39,11 @@ def _without(name):
     return lambda design: plan(switches=tuple(switch for switch in design.plan.switches if switch.name != name))(design)
 
 
+def _moved(cable, to):
+    """Say that a cable was plugged in elsewhere."""
+    return intent("cables.exceptions", [{"cable": cable, "to": to, "reason": "as built"}])
+
+
 WAY = Upstream("p60", 60, 400, "10.255.255.1/31", "10.255.255.0")
 TIMED = Site("test.example.net", "UTC", (), ("10.255.0.123",), (), ())
 SPLIT = tuple(CageMode(cage, "osfp", 2, 200, 8 * cage, 8, False) for cage in range(1, 65))
@@ -71,6 +76,24 @@ FIRES = {
     },
     "NET010": {"uplinks by hand": (networks("compute", oversubscription=2.0), "oversubscribed 2.00 to 1")},
     "NET012": {"host above switch": (networks("compute", host_mtu_bytes=9200), "may send 9200 bytes")},
+    "NET040": {
+        "other rail's leaf": (
+            chain(ports("servers", "gpu-001", "c0", peer="compute-leaf-02"), _moved("gpu-001:c0", "compute-leaf-02:p9")),
+            "gpu-001:c0 leaves rail 0 of unit 1",
+        ),
+        "other unit": (
+            chain(items("switches", "compute-leaf-01", unit=2), _moved("gpu-001:c0", "compute-leaf-01:p9")),
+            "gpu-001:c0 leaves rail 0 of unit 1",
+        ),
+        "leaf-spine": (
+            chain(
+                networks("compute", design="leaf-spine"),
+                items("switches", "compute-leaf-01", unit=2, rails=()),
+                _moved("gpu-001:c0", "compute-leaf-01:p9"),
+            ),
+            "gpu-001:c0 leaves unit 1",
+        ),
+    },
     "NET013": {
         "other rail's leaf": (ports("servers", "gpu-001", "c0", peer="compute-leaf-02"), "1 port of unit 1"),
         "other unit": (items("switches", "compute-leaf-01", unit=2), "2 ports of unit 1"),
@@ -219,9 +242,23 @@ SILENT = {
         "no uplinks": networks("compute", tiers=1, oversubscription=4.0),
     },
     "NET012": {"equal": networks("compute", host_mtu_bytes=9100)},
+    "NET040": {
+        "same leaf": _moved("gpu-001:c0", "compute-leaf-01:p9"),
+        "leaf of both rails": chain(
+            items("switches", "compute-leaf", rails=(0, 1)),
+            ports("servers", "gpu-001", "c0", peer="compute-leaf-02"),
+            _moved("gpu-001:c0", "compute-leaf-02:p9"),
+        ),
+        "storage": chain(
+            ports("servers", "storage-001", "s0", peer="storage-leaf-02"), _moved("storage-001:s0", "storage-leaf-02:p9")
+        ),
+    },
     "NET013": {
         "shared leaf": items("switches", "compute-leaf", rails=(0, 1)),
         "leaf-spine": chain(networks("compute", design="leaf-spine"), items("switches", "compute-leaf", rails=())),
+        "written down": chain(
+            ports("servers", "gpu-001", "c0", peer="compute-leaf-02"), _moved("gpu-001:c0", "compute-leaf-02:p9")
+        ),
         "dual-ToR": chain(
             intent("networks.compute.leafs_per_rail", 2),
             items("switches", "compute-leaf", rails=(0, 1)),

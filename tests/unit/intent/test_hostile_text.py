@@ -60,6 +60,7 @@ PROSE = {
     "provisioning.admins.x.keys.0",
     "provisioning.defaults.disks.wipe.0.consent",
     "provisioning.groups.x.disks.wipe.0.consent",
+    "cables.exceptions.0.reason",
     "racks.exceptions.ZZ01.reason",
     "servers.x.place.0.reason",
 }
