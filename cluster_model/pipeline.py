@@ -142,11 +142,12 @@ class Changes:
         return bool(self.comparison)
 
 
-def inspect(path: Path | str, *, rules: bool = True) -> Inspection:
+def inspect(path: Path | str | Loaded, *, rules: bool = True) -> Inspection:
     """Take a cluster through intent, catalogue, plan and design rules, up to the first stage that finds errors.
 
     Args:
-        path: folder with cluster.yml, or the file. Files that the intent names, and a folder `catalogue/`, are read beside it.
+        path: folder with cluster.yml, or the file, or what was read of it. Files that the intent names, and a folder
+            `catalogue/`, are read beside it.
         rules: whether the plan is held against the design rules too.
 
     Returns:
@@ -156,9 +157,9 @@ def inspect(path: Path | str, *, rules: bool = True) -> Inspection:
         YML001 to YML010, INT, FCT and PRV of the intent; CAT of its own catalogue; HWR, NOS, PLC, NET, ADR and CAB of the plan;
         all others that docs/rules.md lists of the design rules.
     """
-    from cluster_model.intent.load import load_cluster
+    from cluster_model.intent.load import Loaded, load_cluster
 
-    loaded = load_cluster(Path(path))
+    loaded = path if isinstance(path, Loaded) else load_cluster(Path(path))
     inspection = Inspection(loaded, list(loaded.findings))
     if loaded.cluster is not None and not has_errors(loaded.findings):
         found = _run_stages(inspection, loaded.cluster, rules=rules)
@@ -252,12 +253,15 @@ def render(opened: Opened, only: Collection[str] | None = None) -> dict[str, byt
         RefusedError: a switch template is broken (RND001), or data reads like a reference to a secret (RND002).
         UnknownNameError: there is no such family.
     """
+    from cluster_model.plan.growth import plan_grown
     from cluster_model.render.switch import SwitchTemplateError
-    from cluster_model.render.tree import DataError, render_tree
+    from cluster_model.render.tree import SHOWING_GROWTH, DataError, render_tree
 
     check_families(only or ())
+    loaded, is_shown = opened.loaded, only is None or not SHOWING_GROWTH.isdisjoint(only)
+    grown = plan_grown(opened.cluster, opened.catalogue, loaded.facts, loaded.digest) if is_shown else None
     try:
-        return render_tree(opened.plan, opened.catalogue, only, findings=opened.findings, inputs=opened.loaded.inputs)
+        return render_tree(opened.plan, opened.catalogue, only, findings=opened.findings, inputs=loaded.inputs, grown=grown)
     except (SwitchTemplateError, DataError) as error:
         raise RefusedError([error.finding]) from error
 

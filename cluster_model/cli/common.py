@@ -65,7 +65,7 @@ def open_cluster(path: Path, form: Format = "text", strict: bool = False) -> Ope
     return accept_inspection(inspect_cluster(path), path, form, strict)
 
 
-def accept_inspection(inspection: Inspection, path: Path, form: Format, strict: bool) -> Opened:
+def accept_inspection(inspection: Inspection, path: Path | str, form: Format, strict: bool) -> Opened:
     """Return what was inspected as `open_cluster` does, for those who have looked at it first."""
     is_bad = has_errors(promote_warnings(inspection.findings) if strict else inspection.findings)
     if is_bad:

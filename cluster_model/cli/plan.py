@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from cluster_model.cli.common import cluster_argument, finding_options, open_cluster
+from cluster_model.cli.common import accept_inspection, cluster_argument, finding_options, inspect_cluster, open_cluster
 from cluster_model.cli.findings import Format, count_findings
+from cluster_model.diagnostic import has_errors
 
 if TYPE_CHECKING:
+    from cluster_model.plan.growth import BomChange
     from cluster_model.plan.model import Network, Plan, RackPower
     from cluster_model.plan.model.overlay import BorderPeer, Tenant
 
@@ -25,14 +28,19 @@ WRAP = 32
 
 @click.command()
 @cluster_argument
+@click.option("--planned", "as_planned", is_flag=True, help="Show it with all that is planned built, and what to buy for that.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary for programs; same as --format json.")
 @finding_options
-def command(cluster: Path, as_json: bool, form: Format, strict: bool) -> None:
+def command(cluster: Path, as_planned: bool, as_json: bool, form: Format, strict: bool) -> None:
     """Show what an intent comes to: servers, switches, cables, addresses, bandwidth, tenants, power.
 
-    Every figure is of what is built, not of what is planned for later, unless it says so.
+    Every figure is of what is built, not of what is planned for later, unless it says so. With --planned every figure and every
+    finding is of the cluster grown to what is planned.
     """
     form = "json" if as_json else form
+    if as_planned:
+        _show_planned(cluster, form, strict)
+        return
     opened = open_cluster(cluster, form, strict)
     if form == "json":
         import orjson
@@ -46,12 +54,63 @@ def command(cluster: Path, as_json: bool, form: Format, strict: bool) -> None:
     click.echo(f"\n{count_findings(opened.findings)}")
 
 
-def _describe(plan: Plan) -> Iterator[str]:
+def _show_planned(path: Path, form: Format, strict: bool) -> None:
+    """Print the summary of the grown cluster, and what has to be bought for it."""
+    from cluster_model.pipeline import inspect
+    from cluster_model.plan.growth import compare_bills, grow
+
+    inspection = inspect_cluster(path)
+    opened = inspection.opened
+    if opened is None or has_errors(inspection.findings):
+        opened = accept_inspection(inspection, path, form, strict)
+    cluster = grow(opened.cluster)
+    if cluster is None:
+        grown = accept_inspection(inspection, path, form, strict)
+    else:
+        found = inspect(replace(opened.loaded, cluster=cluster))
+        grown = accept_inspection(found, f"{path} with count raised to planned", form, strict)
+    changes = compare_bills(opened.plan, grown.plan)
+    if form == "json":
+        import orjson
+
+        from cluster_model.render.plan_json import summarize
+
+        lines = [{**asdict(change), "to_buy": change.to_buy, "freed": change.freed} for change in changes]
+        body = {**summarize(grown.plan, grown.findings), "as_planned": True, "bom_planned": lines}
+        click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+        return
+    for line in _describe(grown.plan, " as planned"):
+        click.echo(line)
+    for line in _describe_purchase(changes):
+        click.echo(line)
+    click.echo(f"\n{count_findings(grown.findings)}")
+
+
+def _describe_purchase(changes: Sequence[BomChange]) -> Iterator[str]:
+    rows = [
+        (
+            change.kind,
+            change.item,
+            f"{change.length_m:g}" if change.length_m else "",
+            f"{change.built:,}",
+            f"{change.planned:,}",
+            f"{change.to_buy:,}" if change.to_buy else "",
+            f"{change.freed:,}" if change.freed else "",
+        )
+        for change in changes
+    ]
+    columns = ("material", "item", "length, m", "built", "planned", "to buy", "freed")
+    yield from _format_table(columns, rows, right={2, 3, 4, 5, 6})
+    if not rows:
+        yield "\nNothing is planned beyond what is built."
+
+
+def _describe(plan: Plan, state: str = "") -> Iterator[str]:
     from cluster_model.render.drawings.style import format_count
 
     counted = {"GPU": plan.gpus, "server": len(plan.servers), "switch": len(plan.switches)}
     counted |= {"cable": len(plan.cables), "rack": len(plan.racks)}
-    yield f"{plan.name}: {', '.join(format_count(count, word) for word, count in counted.items())}"
+    yield f"{plan.name}{state}: {', '.join(format_count(count, word) for word, count in counted.items())}"
     groups: dict[str, list[int]] = {}
     models = {}
     for server in plan.servers:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from cluster_model.plan.growth import compare_bills
 from cluster_model.plan.model import Cable, Plan
 
 CABLE_COLUMNS = (
@@ -15,13 +16,19 @@ CABLE_COLUMNS = (
 )  # fmt: skip
 LABEL_COLUMNS = ("label", "end", "line_1", "line_2", "line_3")
 BOM_COLUMNS = ("kind", "item", "length_m", "count")
+BOM_PLANNED_COLUMNS = ("kind", "item", "length_m", "built", "planned", "to_buy", "freed")
 XLSX_MAX_CABLES = 20_000  # a workbook costs 0.1 ms a cable; longer lists are read by programs, from the CSV
-NUMERIC = {"speed_gbps", "length_m", "count", "a_u", "b_u"}
+NUMERIC = {"speed_gbps", "length_m", "count", "a_u", "b_u", "built", "planned", "to_buy", "freed"}
 Row = Sequence[str | int | float]
 
 
-def render_cabling(plan: Plan) -> Iterator[tuple[str, bytes]]:
-    """Yield cables.csv, labels.csv and bom.csv, and cables.xlsx where xlsxwriter is installed and the list is not too long."""
+def render_cabling(plan: Plan, grown: Plan | None = None) -> Iterator[tuple[str, bytes]]:
+    """Yield cables.csv, labels.csv and bom.csv, and cables.xlsx where xlsxwriter is installed and the list is not too long.
+
+    Args:
+        plan: the plan.
+        grown: the plan once everything planned is built: bom-planned.csv says what has to be bought for it. None: no such file.
+    """
     places = locate_devices(plan)
     every = [*plan.cables, *_list_upstreams(plan)]
     cables = [_describe_cable(cable, places) for cable in every]
@@ -32,6 +39,12 @@ def render_cabling(plan: Plan) -> Iterator[tuple[str, bytes]]:
         ("labels", LABEL_COLUMNS, [*labels]),
         ("bom", BOM_COLUMNS, [*bom]),
     ]
+    if grown is not None:
+        changes: list[Row] = [
+            (line.kind, line.item, _format_length(line.length_m), line.built, line.planned, line.to_buy, line.freed)
+            for line in compare_bills(plan, grown)
+        ]
+        tables.append(("bom-planned", BOM_PLANNED_COLUMNS, changes))
     for name, columns, rows in tables:
         yield f"cabling/{name}.csv", _format_csv(columns, rows)
     if len(plan.cables) <= XLSX_MAX_CABLES:

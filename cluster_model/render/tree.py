@@ -40,12 +40,14 @@ class Material:
         catalogue: the hardware that it is made of.
         findings: what the design rules said, for the page.
         inputs: files that the plan's digest is made from, name relative to the intent's folder → sha256.
+        grown: the plan once everything planned is built; None where that is what is built.
     """
 
     plan: Plan
     catalogue: Catalogue
     findings: tuple[Diagnostic, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
+    grown: Plan | None = None
 
 
 def _render_plan(material: Material) -> Iterator[tuple[str, bytes]]:
@@ -62,7 +64,7 @@ def _render_switches(material: Material) -> Iterator[tuple[str, bytes]]:
 
 
 def _render_cabling(material: Material) -> Iterator[tuple[str, bytes]]:
-    yield from render_cabling(material.plan)
+    yield from render_cabling(material.plan, material.grown)
 
 
 def _render_fabric_manager(material: Material) -> Iterator[tuple[str, bytes]]:
@@ -75,11 +77,11 @@ def _render_dns(material: Material) -> Iterator[tuple[str, bytes]]:
 
 
 def _render_diagrams(material: Material) -> Iterator[tuple[str, bytes]]:
-    yield from render_diagrams(material.plan)
+    yield from render_diagrams(material.plan, material.grown)
 
 
 def _render_page(material: Material) -> Iterator[tuple[str, bytes]]:
-    yield "index.html", render_page(material.plan, material.findings)
+    yield "index.html", render_page(material.plan, material.findings, material.grown)
 
 
 def _render_service(service: RenderedService) -> Callable[[Material], Iterator[tuple[str, bytes]]]:
@@ -98,6 +100,8 @@ FAMILIES: dict[str, Callable[[Material], Iterator[tuple[str, bytes]]]] = {
     "page": _render_page,
 }
 """Renderers by the name that `--only` takes. A family writes below a folder of its name, or a root file of manifest.py."""
+SHOWING_GROWTH = frozenset({"cabling", "diagrams", "page"})
+"""Families that show what is planned and not built yet; for others alone nobody plans the grown cluster."""
 
 
 def render_tree(
@@ -107,6 +111,7 @@ def render_tree(
     *,
     findings: Iterable[Diagnostic] = (),
     inputs: Mapping[str, str] | None = None,
+    grown: Plan | None = None,
 ) -> dict[str, bytes]:
     """Return the files of a plan, manifest.json last.
 
@@ -117,6 +122,7 @@ def render_tree(
         findings: what the design rules said about the plan.
         inputs: files that the plan's digest is made from, name → sha256; without them the inventory plugin takes the
             inventory for stale.
+        grown: the plan once everything planned is built; None where that is what is built.
 
     Returns:
         Content by relative path, sorted within a family. The same arguments give the same bytes.
@@ -125,7 +131,7 @@ def render_tree(
         SwitchTemplateError: a switch template is broken (RND001).
         DataError: data reads like a reference to a secret (RND002).
     """
-    material = Material(plan, catalogue, tuple(findings), inputs or {})
+    material = Material(plan, catalogue, tuple(findings), inputs or {}, grown)
     files: dict[str, bytes] = {}
     references: dict[str, tuple[str, ...]] = {}
     for family, render in FAMILIES.items():

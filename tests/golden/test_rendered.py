@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model import pipeline
 from cluster_model.paths import TEMPLATES
-from cluster_model.pipeline import inspect
-from cluster_model.render.tree import render_tree
 from tests import recorded
 
 HERE = Path(__file__).parent
@@ -23,9 +22,9 @@ CARRY_THE_DIGEST = ("plan.json", "manifest.json", "inventory/inventory.json", "c
 
 
 def render(folder, only=None):
-    opened = inspect(folder)
-    assert opened.plan, opened.findings
-    return opened.plan, render_tree(opened.plan, opened.catalogue, only)
+    inspection = pipeline.inspect(folder)
+    assert inspection.opened, inspection.findings
+    return inspection.plan, pipeline.render(inspection.opened, only)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -16,17 +16,17 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, escaped or not (section 2.2)."""
 
 
-def render_diagrams(plan: Plan) -> Iterator[tuple[str, bytes]]:
+def render_diagrams(plan: Plan, grown: Plan | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield diagrams/racks.svg, diagrams/rails.svg and, where there are tenants, diagrams/tenants.svg."""
-    yield "diagrams/racks.svg", draw_racks(plan).encode()
+    yield "diagrams/racks.svg", draw_racks(plan, grown).encode()
     yield "diagrams/rails.svg", draw_fabrics(plan).encode()
     if plan.tenants:
         yield "diagrams/tenants.svg", draw_tenants(plan).encode()
 
 
-def draw_racks(plan: Plan) -> str:
-    """Return the rack elevations as SVG."""
-    return _draw("diagram/racks.svg.j2", lay_out_racks(plan))
+def draw_racks(plan: Plan, grown: Plan | None = None) -> str:
+    """Return the rack elevations as SVG; what only the grown plan has is drawn as planned."""
+    return _draw("diagram/racks.svg.j2", lay_out_racks(plan, grown))
 
 
 def draw_fabrics(plan: Plan) -> str:

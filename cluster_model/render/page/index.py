@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from markupsafe import Markup
 
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.growth import compare_bills
 from cluster_model.plan.model import Network, Plan
 from cluster_model.render.drawings.diagrams import draw_fabrics, draw_racks, draw_tenants
 from cluster_model.render.drawings.style import environment, format_count, format_power, format_rate
@@ -15,19 +16,19 @@ from cluster_model.render.page.table import Table, make_table
 from cluster_model.render.page.tenants import list_tenant_tables, word_separation
 
 
-def render_page(plan: Plan, findings: Iterable[Diagnostic] = ()) -> bytes:
-    """Return index.html: figures, findings, drawings and tables of a plan."""
+def render_page(plan: Plan, findings: Iterable[Diagnostic] = (), grown: Plan | None = None) -> bytes:
+    """Return index.html: figures, findings, drawings and tables of a plan, and what the grown one has more."""
     template = environment().get_template("page/index.html.j2")
     text = template.render(
         plan=plan,
         figures=tuple(_list_figures(plan)),
         findings=tuple(findings),
-        racks=Markup(draw_racks(plan)),  # escaped where it was drawn
+        racks=Markup(draw_racks(plan, grown)),  # escaped where it was drawn
         fabrics=Markup(draw_fabrics(plan)),
         tenants=Markup(draw_tenants(plan)) if plan.tenants else "",
         separation=tuple(word_separation(plan)) if plan.tenants else (),
         tenant_tables=tuple(list_tenant_tables(plan)) if plan.tenants else (),
-        tables=tuple(_list_tables(plan)),
+        tables=(*_list_tables(plan), *_list_growth(plan, grown)),
     )
     return text.encode()
 
@@ -87,6 +88,18 @@ def _list_tables(plan: Plan) -> Iterator[Table]:
     yield make_table("Switches", columns, switches, {4}, "inventory/inventory.json")
     bom = [(line.kind, line.item, f"{line.length_m:g}" if line.length_m else "", f"{line.count:,}") for line in plan.bom]
     yield make_table("Bill of materials", ("kind", "item", "length, m", "count"), bom, {2, 3}, "cabling/bom.csv")
+
+
+def _list_growth(plan: Plan, grown: Plan | None) -> Iterator[Table]:
+    """Yield what has to be bought for what is planned; nothing where that is built."""
+    if grown is None:
+        return
+    lines = [
+        (line.kind, line.item, f"{line.length_m:g}" if line.length_m else "", f"{line.to_buy or ''}", f"{line.freed or ''}")
+        for line in compare_bills(plan, grown)
+    ]
+    columns = ("kind", "item", "length, m", "to buy", "freed")
+    yield make_table("To buy for what is planned", columns, lines, {2, 3, 4}, "cabling/bom-planned.csv")
 
 
 def _describe_network(network: Network) -> tuple[str, ...]:
