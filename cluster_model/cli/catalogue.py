@@ -44,26 +44,34 @@ class Entry(NamedTuple):
 @click.command()
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option("--cluster", type=click.Path(exists=True, path_type=Path), help="Add the catalogue/ folder of this cluster.")
+@click.option("--yaml", "as_yaml", is_flag=True, help="Print the file of one model, to be changed for a cluster of your own.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the output."
 )
-def command(words: tuple[str, ...], cluster: Path | None, form: str) -> None:
+def command(words: tuple[str, ...], cluster: Path | None, as_yaml: bool, form: str) -> None:
     """List the hardware known, or show one model with its sources.
 
     A WORD is a kind (switch, server, pdu, gpu, nic), part of a name, a maker, the GPU of a server, a speed as 400g, or hgx for
     servers with NVSwitch; several narrow the list. One match is shown whole. A star marks numbers that were not read in the
     maker's own text.
+
+    --yaml prints a file that loads as it is from a cluster's catalogue/device-types/MAKER/MODEL.yaml, and from gpus/ or nics/
+    likewise; its folder and file name the model there.
     """
     from cluster_model.catalogue.load import load_catalogue
     from cluster_model.cli.findings import print_findings
 
+    if as_yaml and form == "json":
+        raise click.UsageError("--yaml and --format json are two forms; give one")
     folder = cluster if cluster is None or cluster.is_dir() else cluster.parent
     catalogue, findings = load_catalogue(folder / "catalogue" if folder is not None else None)
     if findings:
         print_findings(findings, "text")
     entries = list(_list_entries(catalogue))
     chosen = _choose(entries, [word.lower() for word in words], catalogue)
-    if form == "json":
+    if as_yaml:
+        click.echo(_choose_one(chosen, words).path.read_text("utf-8-sig"), nl=False)
+    elif form == "json":
         click.echo(json.dumps([_dump_entry(entry) for entry in chosen], indent=2, ensure_ascii=False))
     elif len(chosen) == 1:
         _show_entry(chosen[0])
@@ -87,6 +95,15 @@ def _choose(entries: list[Entry], words: list[str], catalogue: Catalogue) -> lis
         near = list(dict.fromkeys([*catalogue.suggest(word), *difflib.get_close_matches(word, sorted(terms), 3, 0.7)]))[:3]
         texts.append(f"nothing is called {word}" + (f"; did you mean {', '.join(near)}?" if near else ""))
     raise click.UsageError("\n".join(texts))
+
+
+def _choose_one(chosen: list[Entry], words: tuple[str, ...]) -> Entry:
+    """Return the one model whose file is asked for: the only one, or the only one of exactly that name after its maker's."""
+    called = [entry for entry in chosen if [entry.name.partition("/")[2]] == [word.lower() for word in words]]
+    if len(chosen) != 1 and len(called) != 1:
+        names = ", ".join(entry.name for entry in chosen[:4]) + (", …" if len(chosen) > 4 else "")
+        raise click.UsageError(f"--yaml prints the file of one model, and {len(chosen)} fit: {names}; give a whole name")
+    return chosen[0] if len(chosen) == 1 else called[0]
 
 
 def _list_entries(catalogue: Catalogue) -> Iterator[Entry]:

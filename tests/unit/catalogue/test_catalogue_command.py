@@ -1,6 +1,7 @@
 """What `gpuyard catalogue` finds, how it shows it to somebody who chooses hardware, and files that it prints to be changed."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -94,6 +95,57 @@ def test_the_table_tells_what_to_choose_by(capsys):
 )
 def test_nothing_found_names_the_nearest(words, said, capsys):
     assert run(["catalogue", *words]) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize("kind", ["device", "gpu", "nic"])
+def test_every_printed_file_loads_and_is_the_same(kind, tmp_path, capsys):
+    """Of every model of every kind: printed, put into a cluster's own catalogue under another name, and read from there."""
+    folder = tmp_path / "catalogue" / {"device": "device-types", "gpu": "gpus", "nic": "nics"}[kind]
+    folder.joinpath("own").mkdir(parents=True)
+    names = CATALOGUE.names(kind)
+    for number, name in enumerate(names):
+        assert run(["catalogue", name, "--yaml"]) == 0
+        (folder / "own" / f"m{number}.yaml").write_text(capsys.readouterr().out, "utf-8")
+    copies, findings = load_catalogue(tmp_path / "catalogue")
+    assert findings == []
+    shelf = {"device": "devices", "gpu": "gpus", "nic": "nics"}[kind]
+    ours, _ = load_catalogue()
+    for number, name in enumerate(names):
+        assert getattr(copies, shelf)[f"own/m{number}"].model_dump() == getattr(ours, shelf)[name].model_dump(), name
+    assert len(names) > 5
+
+
+def test_a_printed_netbox_file_stays_one(tmp_path, capsys):
+    """A file of NetBox's library has no gpuyard block; of its name, what is derived holds nothing but the source."""
+    text = Path(__file__).with_name("netbox").joinpath("device-types/nvidia/qm9700.yaml").read_text("utf-8")
+    folder = tmp_path / "catalogue" / "device-types" / "own"
+    folder.mkdir(parents=True)
+    (folder / "one.yaml").write_text(text, "utf-8")
+    assert run(["catalogue", "own/one", "--yaml", "--cluster", str(tmp_path)]) == 0
+    (folder / "two.yaml").write_text(capsys.readouterr().out, "utf-8")
+    catalogue, _ = load_catalogue(tmp_path / "catalogue")
+    one, two = (catalogue.devices[name].model_dump_json() for name in ("own/one", "own/two"))
+    assert one == two.replace("two.yaml", "one.yaml")
+
+
+def test_the_name_after_the_maker_prints_its_file(capsys):
+    assert run(["catalogue", "xe9680", "--yaml"]) == 0
+    assert capsys.readouterr().out == CATALOGUE.devices.files["dell/xe9680"].read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("h100",), "--yaml prints the file of one model, and "),
+        (("zzqqzz",), "nothing is called zzqqzz"),
+        (("nvidia/sn5600", "--format", "json"), "--yaml and --format json are two forms; give one"),
+    ],
+)
+def test_a_file_that_cannot_be_meant_is_not_printed(words, said, capsys):
+    assert run(["catalogue", *words, "--yaml"]) == 2
     captured = capsys.readouterr()
     assert said in captured.err
     assert captured.out == ""
