@@ -45,16 +45,24 @@ def command(name: str, output: Path, force: bool, **wanted: Any) -> None:
     It validates: where the size asked for has no valid design, the nearest that has one is written, and what was chosen instead,
     and why, is printed in a line each.
 
-    Models come from the catalogue; `gpuyard catalogue` lists them.
+    Models come from the catalogue; `gpuyard catalogue` lists them. Those of your own are found where the cluster will look for
+    them: in inventory/NAME/catalogue/, which may be there before cluster.yml is.
     """
     from cluster_model.catalogue.load import load_catalogue
+    from cluster_model.cli.common import ERRORS
+    from cluster_model.cli.findings import print_findings
     from cluster_model.cli.start_fit import fit_start
+    from cluster_model.diagnostic import has_errors
 
     target = output / name / "cluster.yml"
     if target.exists() and not force:
         raise click.UsageError(f"{target} is there already; --force overwrites it")
-    catalogue, _ = load_catalogue()
-    text, notes = fit_start(name, wanted, catalogue)
+    own = target.parent / "catalogue"
+    catalogue, findings = load_catalogue(own)
+    if has_errors(findings):
+        print_findings(findings, "text")
+        raise click.exceptions.Exit(ERRORS)
+    text, notes = fit_start(name, wanted, catalogue, own)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(_find_modeline(target) + text, "utf-8")
     for note in notes:

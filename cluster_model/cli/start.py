@@ -324,7 +324,7 @@ def _require_model(option: str, model: str, kind: type, catalogue: Catalogue) ->
     device = catalogue.device(model)
     if device is None:
         near = catalogue.suggest(model)
-        way_out = f"did you mean {near[0]}?" if near else "gpuyard catalogue lists what is known"
+        way_out = f"did you mean {near[0]}?" if near else "gpuyard catalogue lists all, docs/add-a-server.md adds yours"
         raise click.UsageError(f"{option}: {model} is not in the catalogue; {way_out}")
     if not isinstance(device.gpuyard, kind):
         raise click.UsageError(f"{option}: {model} is a {device.gpuyard.kind}, not a {kind.__name__.lower()}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
 from pathlib import Path
+from shutil import copyfile
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from cluster_model.checks.wording import count_things
 from cluster_model.cli.common import inspect_cluster
 from cluster_model.cli.start import Choices, begin_choices, choose_values
 from cluster_model.cli.template import write_template
+from cluster_model.reading import list_catalogue
 from cluster_model.texts import show_text
 
 if TYPE_CHECKING:
@@ -56,13 +58,14 @@ ADVICE = {
 MOST_STEPS, POWER_STEP_KW, MOST_RATIO = 60, 5, 4
 
 
-def fit_start(name: str, wanted: Mapping[str, Any], catalogue: Catalogue) -> tuple[str, list[str]]:
+def fit_start(name: str, wanted: Mapping[str, Any], catalogue: Catalogue, own: Path) -> tuple[str, list[str]]:
     """Return the text of a cluster.yml that validates, and a line for each choice that was not asked for.
 
     Args:
         name: name of the cluster.
         wanted: the options of the command by name.
         catalogue: hardware to choose from.
+        own: folder of the cluster's own models, which need not be there.
 
     Raises:
         click.UsageError: there is no such cluster, for a reason that an option can mend.
@@ -72,7 +75,7 @@ def fit_start(name: str, wanted: Mapping[str, Any], catalogue: Catalogue) -> tup
     for _ in range(MOST_STEPS):
         values = choose_values(name, wanted, choices, catalogue)
         text = write_template(name, values)
-        inspection = _inspect(text)
+        inspection = _inspect(text, own)
         errors = [finding for finding in inspection.findings if finding.severity == "error"]
         if errors and not give_way(errors, wanted, choices, small):
             break
@@ -82,8 +85,12 @@ def fit_start(name: str, wanted: Mapping[str, Any], catalogue: Catalogue) -> tup
     raise click.UsageError(_retell(errors, {"name": name, **wanted}))
 
 
-def _inspect(text: str) -> Inspection:
+def _inspect(text: str, own: Path) -> Inspection:
     with TemporaryDirectory(prefix="gpuyard-new-") as folder:
+        for file in list_catalogue(own)[0]:
+            copy = Path(folder, "catalogue", file.relative_to(own))
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copyfile(file, copy)
         Path(folder, "cluster.yml").write_text(text, "utf-8")
         return inspect_cluster(Path(folder))
 

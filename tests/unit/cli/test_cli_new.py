@@ -331,3 +331,29 @@ def check_start(arguments, folder, capsys, *limits):
     *notes, last = said.out.splitlines()
     assert last.startswith("Wrote "), notes
     assert run(["validate", str(folder / "lab")]) == 0, capsys.readouterr().err
+
+
+def write_own_server(folder, text=""):
+    """Put a server of our own, 12 units high, where the cluster in `folder` looks for it."""
+    ours = (ROOT / "cluster_model/catalogue/data/device-types/dell/xe9680.yaml").read_text("utf-8")
+    file = folder / "catalogue" / "device-types" / "acme" / "g8.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text or ours.replace("u_height: 6", "u_height: 12"), "utf-8")
+
+
+def test_a_server_of_the_clusters_own_catalogue(tmp_path, capsys):
+    write_own_server(tmp_path / "lab")
+    (tmp_path / "lab" / "catalogue" / ".#lock").symlink_to("/nowhere")
+    assert run(["new", "lab", "--server", "acme/g8", "-o", str(tmp_path)]) == 0
+    assert "3 servers per rack instead of 4: a rack has no room for more" in capsys.readouterr().out
+    assert yaml.safe_load((tmp_path / "lab" / "cluster.yml").read_text("utf-8"))["servers"]["gpu"]["model"] == "acme/g8"
+    assert run(["validate", str(tmp_path / "lab")]) == 0
+    assert run(["new", "other", "--server", "acme/g8", "-o", str(tmp_path)]) == 2, "which would not find it"
+    assert "--server: acme/g8 is not in the catalogue" in capsys.readouterr().err
+
+
+def test_a_broken_file_of_the_clusters_own_catalogue(tmp_path, capsys):
+    write_own_server(tmp_path / "lab", "manufacturer: [")
+    assert run(["new", "lab", "--server", "acme/g8", "-o", str(tmp_path)]) == 1
+    assert "g8.yaml:2:1: error CAT001" in capsys.readouterr().err
+    assert not (tmp_path / "lab" / "cluster.yml").exists()
