@@ -50,6 +50,7 @@ def test_a_maker_finds_all_that_it_makes(capsys):
         (("400g", "nic"), "nic", "nvidia/connectx-7", "nvidia/connectx-8"),
         (("800g", "ethernet", "switch"), "switch", "nvidia/sn5600", "nvidia/sn4700"),
         (("poweredge", "h100"), "server", "dell/xe9680", "nvidia/dgx-h100"),
+        (("supermicro", "b300"), "server", "supermicro/sys-822gs-nb3rt", "supermicro/sys-822gs-nbrt"),
     ],
 )
 def test_several_words_narrow(words, kind, inside, outside, capsys):
@@ -87,6 +88,7 @@ def test_the_table_tells_what_to_choose_by(capsys):
     [
         (("nvidia/sn5601",), "nothing is called nvidia/sn5601; did you mean nvidia/sn5600"),
         (("aritsa",), "nothing is called aritsa; did you mean arista"),
+        (("supermciro", "h100"), "nothing is called supermciro; did you mean supermicro?"),
         (("hopperr", "server"), "nothing is called hopperr; did you mean hopper"),
         (("servers",), "nothing is called servers; did you mean server?"),
         (("zzqqzz",), "nothing is called zzqqzz\n"),
