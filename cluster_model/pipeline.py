@@ -226,14 +226,12 @@ def plan(path: Path | str, *, strict: bool = False) -> Opened:
 
 def check_families(only: Collection[str]) -> None:
     """Raise UnknownNameError where a name is no family of rendered files."""
-    from difflib import get_close_matches
-
+    from cluster_model.near import suggest
     from cluster_model.render.tree import FAMILIES
 
     for name in only:
         if name not in FAMILIES:
-            near = get_close_matches(name, FAMILIES, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FAMILIES)}"
+            hint = suggest(name, FAMILIES, f"there are {', '.join(FAMILIES)}")
             raise UnknownNameError("family", f"there is no family {name}; {hint}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import typing
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from cluster_model.catalogue.document import Document, Loc
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.near import suggest
 
 _EXPECTED = {
     "string_type": "text",
@@ -60,14 +60,13 @@ def translate(document: Document, model: type[BaseModel], error: ValidationError
             )
         elif kind == "extra_forbidden":
             known = sorted(fields_at(model, tuple(item["loc"])[:-1]))
-            near = difflib.get_close_matches(field, known, 1)
             yield document.finding(
                 "CAT005",
                 loc,
                 f"unknown field {field}",
                 expected=f"one of {', '.join(known)}" if known else "no such field",
                 actual=field,
-                fix=f"did you mean {near[0]}?" if near else f"remove {field}",
+                fix=suggest(field, known, f"remove {field}"),
                 key=True,
             )
         else:

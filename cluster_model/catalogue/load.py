@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from cluster_model.catalogue.netbox import derive_block
 from cluster_model.catalogue.platform_types import Platform
 from cluster_model.catalogue.types import DeviceType, Gpu, Nic, PduBlock, Server, Switch
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.near import find_near
 from cluster_model.paths import CATALOGUE, TEMPLATES
 from cluster_model.reading import CATALOGUE_FOLDERS, list_catalogue
 
@@ -123,8 +123,8 @@ class Catalogue:
         """Return up to three known names that look like `ref`, the likeliest first."""
         names = self.names(kind)
         tails = {name.rpartition("/")[2]: name for name in names}
-        near = difflib.get_close_matches(ref.lower(), names, 3, 0.6)
-        near += [tails[tail] for tail in difflib.get_close_matches(ref.lower().rpartition("/")[2], tails, 3, 0.6)]
+        near = find_near(ref, names, 3)
+        near += [tails[tail] for tail in find_near(ref.rpartition("/")[2], tails, 3)]
         return list(dict.fromkeys(near))[:3]
 
     def check(self) -> list[Diagnostic]:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
-from cluster_model.checks.wording import count_things, list_names, suggest
+from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.source.facts_csv import Kind
+from cluster_model.near import suggest
 from cluster_model.plan.model import Management, Plan
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from difflib import get_close_matches
+from collections.abc import Iterable
 
 
 def list_names(names: Iterable[str], limit: int = 4) -> str:
@@ -33,13 +32,3 @@ def format_kw(power_w: float) -> str:
     '10.2 kW'
     """
     return f"{power_w / 1000:.1f} kW"
-
-
-def suggest(name: str, known: Collection[str]) -> str:
-    """Return a question that offers the nearest known name; empty where none is near.
-
-    >>> suggest("gpu-0O1", ["gpu-001", "gpu-002"])
-    'did you mean gpu-001?'
-    """
-    near = get_close_matches(name, known, 1, 0.6)
-    return f"did you mean {near[0]}?" if near else ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import click
+
+from cluster_model.near import suggest
 
 
 @click.command()
@@ -25,8 +25,7 @@ def command(id_: str | None) -> None:
             click.echo(f"{known}  {manuals[known][0]}")
         return
     if wanted not in manuals:
-        near = get_close_matches(wanted, manuals, 3, 0.7)
-        way_out = f"did you mean {', '.join(near)}?" if near else "gpuyard explain lists them"
+        way_out = suggest(wanted, manuals, "gpuyard explain lists them", 3, 0.7)
         raise click.UsageError(f"there is no finding {id_}; {way_out}")
     title, text = manuals[wanted]
     click.echo(f"{wanted}: {title}\n")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
 from cluster_model import __version__
 from cluster_model.cli.interrupt import unwind
+from cluster_model.near import suggest
 
 VERBS = (
     "new",
@@ -57,8 +57,7 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or fail naming the one that was probably meant."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            near = get_close_matches(args[0], VERBS, 1)
-            ctx.fail(f"there is no verb {args[0]}{f'; did you mean {near[0]}?' if near else '; gpuyard --help lists them'}")
+            ctx.fail(f"there is no verb {args[0]}; {suggest(args[0], VERBS, 'gpuyard --help lists them')}")
         return super().resolve_command(ctx, args)
 
 

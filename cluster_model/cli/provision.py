@@ -318,7 +318,7 @@ def _print_history(journal: Journal, name: str, planned: Sequence[str], form: Fo
             words = " ".join(f"{key}={value}" for key, value in more.items() if value not in ("", None, {}))
             click.echo(f"{event['at']}  {event.get('state', '') or '-':<10}  {event['event']:<9}  {words}".rstrip())
     if not found:
-        from cluster_model.checks.wording import suggest
+        from cluster_model.near import suggest
 
         why = "" if name in planned else f", and no server has that name; {suggest(name, planned)}".removesuffix("; ")
         click.echo(f"the journal {journal.path} has nothing about {name}{why}", err=True)

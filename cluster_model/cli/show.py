@@ -11,6 +11,7 @@ import click
 
 from cluster_model.cli.common import USAGE, cluster_argument, finding_options, open_plan
 from cluster_model.cli.findings import Format
+from cluster_model.near import find_near
 from cluster_model.texts import show_text
 
 if TYPE_CHECKING:
@@ -68,15 +69,13 @@ def find(plan: Plan, name: str) -> list[Facts]:
 
 def suggest(plan: Plan, name: str) -> list[str]:
     """Return up to three known names that look like `name`."""
-    from difflib import get_close_matches
-
     device, colon, port = name.partition(":")
     known = {item.name: [p.name for p in getattr(item, "ports", ())] for item in _list_devices(plan)}
     if colon and device in known:
-        return [f"{device}:{near}" for near in get_close_matches(port, known[device], 3, 0.4)]
+        return [f"{device}:{near}" for near in find_near(port, known[device], 3, 0.4)]
     names = [*known, *(rack.name for rack in plan.racks), *(tenant.name for tenant in plan.tenants)]
     names += [*(tenant.vrf for tenant in plan.tenants), *(peer.name for peer in plan.border_peers)]
-    return [f"{near}{colon}{port}" for near in get_close_matches(device.lower(), names, 3, 0.7)]
+    return [f"{near}{colon}{port}" for near in find_near(device, names, 3, 0.7)]
 
 
 def _list_devices(plan: Plan) -> Iterator[Server | Switch | Pdu]:

@@ -16,6 +16,7 @@ import click
 
 from cluster_model.cli.common import ERRORS, cluster_argument, open_cluster, refuse
 from cluster_model.cli.findings import wants_colour
+from cluster_model.near import suggest
 from cluster_model.pipeline import Opened, RefusedError, render
 
 if TYPE_CHECKING:
@@ -292,15 +293,13 @@ def execute(cluster: Path, machine: str, words: tuple[str, ...]) -> None:
     The machine `operator` reaches all others by SSH, with a key of its own, in the current folder.
     """
     import os
-    from difflib import get_close_matches
 
     from cluster_model.twin.keeper import State
     from cluster_model.twin.management import HIDDEN, OPERATOR, read_environment
 
     state: State = _find_up(cluster)
     if machine not in state.machines:
-        near = get_close_matches(machine, state.machines, 1)
-        raise click.UsageError(f"there is no machine {machine}{f'; did you mean {near[0]}?' if near else ''}")
+        raise click.UsageError(f"there is no machine {machine}; {suggest(machine, state.machines)}".removesuffix("; "))
     prefix = ["nsenter", "-t", str(state.machines[machine]), "-n", "-m", "-u", "-p"]
     if machine == OPERATOR:
         path = f"{Path(sys.argv[0]).resolve().parent}:{os.environ.get('PATH', os.defpath)}"

@@ -12,10 +12,11 @@ from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.networks import Fabric
 from cluster_model.intent.model.servers import Role, ServerGroup
 from cluster_model.intent.model.site import RackGroup, Racks
-from cluster_model.intent.references.refusals import check_group, check_ids, refuse, suggest
+from cluster_model.intent.references.refusals import check_group, check_ids, refuse
 from cluster_model.intent.references.services import list_services
 from cluster_model.intent.references.tenants import check_tenants
 from cluster_model.names import DeviceName, format_rack, parse_name
+from cluster_model.near import suggest
 
 ROLES: tuple[str, ...] = get_args(Role)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.names import DeviceName, format_name, parse_name
+from cluster_model.near import find_near, suggest
 
 Seat = tuple[str, int]
 """A server: group and number, from 1."""
+_NUMBERED = re.compile(r"(?P<group>.+?)[-_ ]?(?P<number>\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,8 @@ def _server(group: str, number: int) -> str:
 
 def _suggest(cluster: Cluster, name: str) -> str:
     """Return the way out of a name that nothing has: the group may be misspelt, or the number unpadded."""
-    whole = get_close_matches(name, cluster.servers, 1, 0.6)
-    group, _, digits = name.rpartition("-")
-    near = get_close_matches(group, cluster.servers, 1, 0.6) if digits.isdigit() else []
-    if near:
-        return f"did you mean {_server(near[0], int(digits))}?"
-    return f"did you mean {whole[0]}?" if whole else "name a group, a server, or a slice of a group"
+    numbered = _NUMBERED.fullmatch(name)
+    near = find_near(numbered["group"], cluster.servers) if numbered else []
+    if numbered and near:
+        return f"did you mean {_server(near[0], int(numbered['number']))}?"
+    return suggest(name, cluster.servers, "name a group, a server, or a slice of a group")

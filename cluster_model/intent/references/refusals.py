@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.near import suggest
 from cluster_model.references import TEMPLATE
 
 
@@ -21,12 +21,6 @@ class Numbered(Protocol):
 def refuse(id_: str, where: str, summary: str, expected: str = "", fix: str = "") -> Diagnostic:
     """Return an error at an intent path."""
     return Diagnostic(id_, "error", where, summary, expected, fix=fix)
-
-
-def suggest(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Return a question that offers the nearest known name, or `otherwise` where none is near."""
-    near = get_close_matches(name, list(known), 1, 0.6)
-    return f"did you mean {near[0]}?" if near else otherwise
 
 
 def list_known(known: Iterable[str], what: str) -> str:

@@ -8,7 +8,8 @@ from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.tenants import Tenant
 from cluster_model.intent.references.membership import Fault, expand
-from cluster_model.intent.references.refusals import check_group, check_ids, list_known, refuse, suggest
+from cluster_model.intent.references.refusals import check_group, check_ids, list_known, refuse
+from cluster_model.near import suggest
 
 MOST_SUBNETS = 15
 

@@ -7,13 +7,13 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.policy import Facts
 from cluster_model.intent.source.hardware_addresses import parse_guid, parse_mac
+from cluster_model.near import suggest
 from cluster_model.reading import TooLargeError, read_file
 from cluster_model.references import TEMPLATE
 from cluster_model.texts import UNPRINTABLE
@@ -174,9 +174,8 @@ class _Reader:
                 self.report("FCT003", cell, f"duplicate column {name}", "each column once", fix="keep one")
                 name = ""
             elif not is_port and name not in known:
-                near = get_close_matches(cell.text.lower(), known, 1, 0.6)
                 choices = ", ".join(known) + (", mac.PORT, guid.PORT" if self.kind == "servers" else "")
-                fix = f"did you mean {near[0]}?" if near else "rename or delete the column"
+                fix = suggest(cell.text, known, "rename or delete the column")
                 self.report("FCT002", cell, f'unknown column "{cell.text}"', f"one of {choices}", fix=fix)
                 name = ""
             columns.append(name)

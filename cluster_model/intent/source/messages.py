@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from pydantic_core import ErrorDetails
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.json_schema import describe_key, describe_schema, find_schema, list_keys
-from cluster_model.intent.references.refusals import suggest
 from cluster_model.intent.source.places import Source
 from cluster_model.intent.source.yaml_source import describe_value
+from cluster_model.near import find_near, suggest
 
 _RANGE = {
     "greater_than",
@@ -136,8 +135,7 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
         fix = f"take the quotes away: {fault.value}"
         return Diagnostic("INT005", "error", where, f'{name} cannot be the text "{fault.value}"', expected, fix=fix)
     if fault.type == "literal_error":
-        near = get_close_matches(str(fault.value).lower(), expected.removeprefix("one of ").split(", "), 1, 0.6)
-        fix = f"did you mean {near[0]}?" if near else "choose one of them"
+        fix = suggest(str(fault.value), expected.removeprefix("one of ").split(", "), "choose one of them")
         return Diagnostic("INT005", "error", where, f"{name} cannot be {_show(fault.value, raw)}", expected, fix=fix)
     if fault.type == "time_zone":
         from zoneinfo import available_timezones
@@ -161,7 +159,7 @@ def _name_place(path: tuple[str, ...]) -> str:
 
 def _guess_key(path: tuple[str, ...]) -> str:
     """Return the key that an unknown one was probably meant for; empty when none is near."""
-    near = get_close_matches(path[-1].lower().replace("-", "_"), list_keys(path[:-1]), 1, 0.6)
+    near = find_near(path[-1].replace("-", "_"), list_keys(path[:-1]))
     return near[0] if near else ""
 
 
