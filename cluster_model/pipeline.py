@@ -57,7 +57,7 @@ class RefusedError(Exception):
 
 
 class UnknownNameError(ValueError):
-    """A name that the caller gave is none of those there are; `kind` is `network`, `rack` or `family`."""
+    """A name that the caller gave is none of those there are; `kind` is `network`, `limit` or `family`."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -315,26 +315,32 @@ def compare(before: Opened, after: Opened) -> Changes:
     return Changes(comparison, lines)
 
 
-def choose_scope(opened: Opened, networks: Sequence[str] = (), racks: Sequence[str] = ()) -> Scope:
+def choose_scope(
+    opened: Opened, networks: Sequence[str] = (), limits: Sequence[str] = (), what: Literal["cabling", "fabric"] = "cabling"
+) -> Scope:
     """Return a part of a cluster to look at.
 
     Args:
         opened: the cluster.
         networks: names of networks; none for all.
-        racks: names of racks, in any case; none for all.
+        limits: devices by the words that `--limit` takes: names, racks, groups, patterns and so on; none for all.
+        what: what is to be compared: cables, which all devices have, or sessions of switches.
 
     Raises:
-        UnknownNameError: there is no such network or rack.
+        UnknownNameError: there is no such network, or a word means no device.
     """
+    from cluster_model.plan.selection import KINDS, SelectionError, choose_devices
     from cluster_model.verify.read.collect import Scope
 
-    racks = [rack.upper() for rack in racks]
-    known = {"network": [network.name for network in opened.plan.networks], "rack": [rack.name for rack in opened.plan.racks]}
-    for kind, names in (("network", networks), ("rack", racks)):
-        for name in names:
-            if name not in known[kind]:
-                raise UnknownNameError(kind, f"there is no {name}; the plan has {', '.join(known[kind])}")
-    return Scope(tuple(networks), tuple(racks))
+    known = [network.name for network in opened.plan.networks]
+    for name in networks:
+        if name not in known:
+            raise UnknownNameError("network", f"there is no {name}; the plan has {', '.join(known)}")
+    try:
+        devices = choose_devices(opened.plan, limits, KINDS if what == "cabling" else ("switch",)) if limits else None
+    except SelectionError as error:
+        raise UnknownNameError("limit", str(error)) from None
+    return Scope(tuple(networks), devices)
 
 
 def verify(

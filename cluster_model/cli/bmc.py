@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cluster_model.cli.common import ERRORS, cluster_argument, open_cluster
+from cluster_model.cli.common import ERRORS, choose_limited, cluster_argument, limit_option, open_cluster
 from cluster_model.cli.console import print_table, shorten_names, show_progress
 from cluster_model.cli.findings import Format, format_json, print_findings
 from cluster_model.pipeline import Opened
@@ -41,9 +41,7 @@ def common_options(wrapped: Command) -> Command:
     """Add what all verbs take: which machines, and how BMCs are asked."""
     form = click.Choice(["text", "json"])
     options = (
-        click.option(
-            "--limit", "limits", multiple=True, metavar="WORD", help="Name, pattern, group, rack or unit-N; repeatable."
-        ),
+        limit_option,
         click.option("--parallel", type=click.IntRange(1, 512), default=64, show_default=True, help="BMCs asked at once."),
         click.option("--timeout", type=click.FloatRange(0.5, 300), default=20, show_default=True, help="Seconds for an answer."),
         click.option("--retries", type=click.IntRange(0, 10), default=2, show_default=True, help="Tries after a silent one."),
@@ -57,6 +55,7 @@ def common_options(wrapped: Command) -> Command:
 
 @command.command()
 @cluster_argument
+@limit_option
 @click.option(
     "--scan", "scans", multiple=True, metavar="PREFIX", help="Look at every address of a prefix too, such as a DHCP pool."
 )
@@ -65,14 +64,18 @@ def common_options(wrapped: Command) -> Command:
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the output."
 )
-def discover(cluster: Path, scans: tuple[str, ...], parallel: int, timeout: float, form: Format) -> None:
+def discover(cluster: Path, limits: tuple[str, ...], scans: tuple[str, ...], parallel: int, timeout: float, form: Format) -> None:
     """Say which BMCs answer at their planned addresses, and in what language. Nothing is logged in to."""
     from cluster_model.transport.bmc.probe import list_addresses, probe
     from cluster_model.transport.fleet import visit
 
     opened = open_cluster(cluster, form)
-    planned = {s.bmc.address.partition("/")[0]: s.name for s in opened.plan.servers if s.bmc}
-    extra = [address for prefix in scans for address in list_addresses(_read_prefix(prefix)) if address not in planned]
+    every = {s.bmc.address.partition("/")[0]: s.name for s in opened.plan.servers if s.bmc}
+    meant = {server.name for server in choose_limited(opened.plan, limits)}
+    planned = {address: name for address, name in every.items() if name in meant}
+    if not planned and not scans:
+        raise click.UsageError("none of these servers has a BMC in the plan")
+    extra = [address for prefix in scans for address in list_addresses(_read_prefix(prefix)) if address not in every]
     places = [(name, address) for address, name in planned.items()] + [("", address) for address in dict.fromkeys(extra)]
     with show_progress(len(places), "asked", form) as tell:
         found = {}
@@ -229,13 +232,10 @@ def open_doors(
     **_: Any,
 ) -> list[Door]:
     """Return the ways into the BMCs that are meant; exits where a word means nothing or a secret is missing."""
-    from cluster_model.transport.bmc.planned import choose_servers, list_doors
+    from cluster_model.transport.bmc.planned import list_doors
     from cluster_model.transport.secrets import open_secrets
 
-    servers, unknown = choose_servers(opened.plan, limits, by_name=by_name)
-    if unknown:
-        hint = "--despite-serial" if by_name else "--limit"
-        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint=hint)
+    servers = choose_limited(opened.plan, limits, by_name=by_name, hint="--despite-serial" if by_name else "--limit")
     found, findings = open_secrets(opened.loaded.folder, secrets)
     doors: list[Door] = []
     if not findings:

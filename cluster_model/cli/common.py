@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -13,6 +13,9 @@ from cluster_model.cli.findings import Format, format_headlines, print_findings,
 from cluster_model.cli.interrupt import while_reading
 from cluster_model.diagnostic import Diagnostic, has_errors, promote_warnings
 from cluster_model.pipeline import Inspection, Opened, inspect
+
+if TYPE_CHECKING:
+    from cluster_model.plan.model import Plan, Server
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -23,6 +26,43 @@ ERRORS, USAGE = 1, 2
 def cluster_argument(command: Command) -> Command:
     """Add the CLUSTER argument: a folder with cluster.yml, or the file."""
     return click.argument("cluster", type=click.Path(path_type=Path))(command)
+
+
+def limit_option(command: Command) -> Command:
+    """Add `--limit` (as `limits`): which devices are meant."""
+    return click.option(
+        "--limit",
+        "limits",
+        multiple=True,
+        metavar="WORDS",
+        callback=split_words,
+        help="Only these devices: names, racks, groups, unit-N, networks, roles or patterns, by commas; repeatable.",
+    )(command)
+
+
+def split_words(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of an option that takes them by commas; an empty text means no device, and never all of them."""
+    lists = [[word for part in value.split(",") if (word := part.strip())] for value in values]
+    if not all(lists):
+        raise click.BadParameter("it is empty; name devices, or leave it out to mean all", ctx, param)
+    return tuple(word for words in lists for word in words)
+
+
+def choose_limited(plan: Plan, limits: Sequence[str], *, by_name: bool = False, hint: str = "--limit") -> list[Server]:
+    """Return the servers that are meant; a usage error where a word means none.
+
+    Args:
+        plan: the plan.
+        limits: the words of `--limit`; empty means every server.
+        by_name: whether they are names of servers and nothing else.
+        hint: the option that the words come from.
+    """
+    from cluster_model.plan.selection import SelectionError, choose_servers
+
+    try:
+        return choose_servers(plan, limits, by_name=by_name)
+    except SelectionError as error:
+        raise click.BadParameter(str(error), param_hint=hint) from None
 
 
 def finding_options(command: Command) -> Command:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_model.cli.common import ERRORS, USAGE, cluster_argument, open_cluster
+from cluster_model.cli.common import ERRORS, USAGE, choose_limited, cluster_argument, limit_option, open_cluster
 from cluster_model.cli.console import print_table, shorten_names, show_progress
 from cluster_model.cli.findings import Format
 from cluster_model.cli.tree import find_state, read_boot_index
@@ -28,7 +28,7 @@ FAILED = 3
 
 @click.command()
 @cluster_argument
-@click.option("--limit", "limits", multiple=True, metavar="WORD", help="Name, pattern, group, rack or unit-N; repeatable.")
+@limit_option
 @click.option("--all", "everything", is_flag=True, help="Every node, where no other word names any.")
 @click.option("--apply", is_flag=True, help="Do it; without it, only say what would be done.")
 @click.option("--reinstall", multiple=True, metavar="NODE", help="Install this node again, though it may hold data; repeatable.")
@@ -198,13 +198,8 @@ def _install(
 
 def _choose(opened: Opened, limits: Sequence[str], index: Mapping[str, Any], *, by_name: bool = False) -> list[str]:
     """Return the names of what the boot server installs, of those that are meant."""
-    from cluster_model.transport.bmc.planned import choose_servers
-
-    servers, unknown = choose_servers(opened.plan, limits, by_name=by_name)
-    if unknown:
-        raise click.BadParameter(
-            f"no server is meant by {', '.join(unknown)}", param_hint="--limit, --reinstall or --begin-again"
-        )
+    hint = "--reinstall or --begin-again" if by_name else "--limit"
+    servers = choose_limited(opened.plan, limits, by_name=by_name, hint=hint)
     return [server.name for server in servers if server.name in index["hosts"] and server.name != index["server"]["name"]]
 
 

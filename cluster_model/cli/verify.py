@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cluster_model.cli.common import ERRORS, USAGE, cluster_argument, finding_options, open_plan
+from cluster_model.cli.common import ERRORS, USAGE, cluster_argument, finding_options, limit_option, open_plan, split_words
 from cluster_model.cli.findings import Format, count_findings, format_json, print_findings
 from cluster_model.cli.verify_hosts import command as hosts
 from cluster_model.pipeline import Opened, UnknownNameError, choose_scope, verify
@@ -58,7 +58,8 @@ def reading_options(command: Command) -> Command:
     """Add what both verbs take: which part, how to log in, and observations in files."""
     options = [
         click.option("--network", "networks", multiple=True, metavar="NAME", help="Look at this network alone; may be repeated."),
-        click.option("--rack", "racks", multiple=True, metavar="NAME", help="Look at this rack alone; may be repeated."),
+        limit_option,
+        click.option("--rack", "racks", multiple=True, hidden=True, callback=split_words, help="The older name of --limit."),
         click.option("--hosts/--no-hosts", default=True, help="Whether to log in to servers too.", show_default=True),
         click.option("--user", envvar="GPUYARD_USER", default="", help="User on switches [env GPUYARD_USER]; default: yours."),
         click.option("--host-user", envvar="GPUYARD_HOST_USER", default="", help="User on hosts [env GPUYARD_HOST_USER]."),
@@ -102,13 +103,20 @@ def command() -> None:
 @reading_options
 @finding_options
 def cabling(
-    cluster: Path, networks: tuple[str, ...], racks: tuple[str, ...], sheet: Path | None, form: Format, strict: bool, **reach: Any
+    cluster: Path,
+    networks: tuple[str, ...],
+    limits: tuple[str, ...],
+    racks: tuple[str, ...],
+    sheet: Path | None,
+    form: Format,
+    strict: bool,
+    **reach: Any,
 ) -> None:
     """Compare cables as they lie with the plan, and say which plug to move where.
 
     Who is at the other end is told by LLDP, else by the MAC address in the forwarding table.
     """
-    desk = open_desk(cluster, networks, racks, form, Reach(**reach), fabric=False)
+    desk = open_desk(cluster, networks, (*limits, *racks), form, Reach(**reach), fabric=False)
     found = verify(desk.opened, desk.observed, "cabling", desk.scope, strict=strict)
     counts = {state: found.counts[state] for state in STATES if found.counts.get(state)}
     words = ", ".join(f"{number:,} {STATES[state]}" for state, number in counts.items())
@@ -133,22 +141,29 @@ STATES = {
 @reading_options
 @finding_options
 def fabric(
-    cluster: Path, networks: tuple[str, ...], racks: tuple[str, ...], sheet: Path | None, form: Format, strict: bool, **reach: Any
+    cluster: Path,
+    networks: tuple[str, ...],
+    limits: tuple[str, ...],
+    racks: tuple[str, ...],
+    sheet: Path | None,
+    form: Format,
+    strict: bool,
+    **reach: Any,
 ) -> None:
     """Compare BGP sessions, AS numbers, MTU, ECMP width and PFC with the plan."""
-    desk = open_desk(cluster, networks, racks, form, Reach(**reach), fabric=True)
+    desk = open_desk(cluster, networks, (*limits, *racks), form, Reach(**reach), fabric=True)
     found = verify(desk.opened, desk.observed, "fabric", desk.scope, strict=strict)
     words = ", ".join(f"{number:,} {what}" for what, number in found.counts.items())
     finish(desk, found, f"compared: {words or 'nothing'}", {"compared": found.counts}, sheet, form)
 
 
 def open_desk(
-    cluster: Path, networks: tuple[str, ...], racks: tuple[str, ...], form: Format, reach: Reach, *, fabric: bool
+    cluster: Path, networks: tuple[str, ...], limits: tuple[str, ...], form: Format, reach: Reach, *, fabric: bool
 ) -> Desk:
-    """Return the plan, what to look at and what devices told; usage errors where a network or rack is not there."""
+    """Return the plan, what to look at and what devices told; usage errors where a network or device is not there."""
     opened = open_plan(cluster, form, strict=False)
     try:
-        scope = choose_scope(opened, networks, racks)
+        scope = choose_scope(opened, networks, limits, "fabric" if fabric else "cabling")
     except UnknownNameError as error:
         raise click.BadParameter(str(error), param_hint=f"--{error.kind}") from None
     observed = _read_file(reach.observed) if reach.observed else _read_gear(opened.plan, scope, reach, fabric=fabric)

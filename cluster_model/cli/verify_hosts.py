@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cluster_model.cli.common import ERRORS, cluster_argument, open_cluster
+from cluster_model.cli.common import ERRORS, choose_limited, cluster_argument, limit_option, open_cluster
 from cluster_model.cli.console import print_table, show_progress
 from cluster_model.cli.findings import Format, format_json
 from cluster_model.pipeline import Opened, verify_hosts
@@ -28,7 +28,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command("hosts")
 @cluster_argument
-@click.option("--limit", "limits", multiple=True, metavar="WORD", help="Name, pattern, group, rack or unit-N; repeatable.")
+@limit_option
 @click.option("--user", envvar="GPUYARD_HOST_USER", default="", help="User on hosts [env GPUYARD_HOST_USER]; default: yours.")
 @click.option("--key", type=_FILE, envvar="GPUYARD_SSH_KEY", help="Private key [env GPUYARD_SSH_KEY]; default: agent and ~/.ssh.")
 @click.option("--ssh-config", type=_FILE, help="OpenSSH configuration to use, for jump hosts and ports.")
@@ -60,7 +60,7 @@ def command(
     from cluster_model.verify.hosts.compare import dump_told
 
     opened = open_cluster(cluster, form)
-    servers = _choose(opened, limits)
+    servers = choose_limited(opened.plan, limits)
     told = (
         _load(observed, opened, servers)
         if observed
@@ -77,15 +77,6 @@ def command(
 
         replace_file(save, dump_told(told).encode())
     _report(opened, told, verify_hosts(opened, told), form)
-
-
-def _choose(opened: Opened, limits: tuple[str, ...]) -> Sequence[Server]:
-    from cluster_model.transport.bmc.planned import choose_servers
-
-    servers, unknown = choose_servers(opened.plan, limits)
-    if unknown:
-        raise click.BadParameter(f"no server is meant by {', '.join(unknown)}", param_hint="--limit")
-    return servers
 
 
 def _load(path: Path, opened: Opened, servers: Sequence[Server]) -> dict[str, Told]:

@@ -107,8 +107,10 @@ def test_gear_is_compared_without_asking_it(lab):
     assert "VER020" in {finding.id for finding in pipeline.verify(lab, silent, "fabric").findings}
     with pytest.raises(UnknownNameError, match="there is no compte; the plan has "):
         pipeline.choose_scope(lab, ["compte"])
-    with pytest.raises(UnknownNameError, match="there is no Z99; the plan has "):
-        pipeline.choose_scope(lab, racks=["z99"])
+    with pytest.raises(UnknownNameError, match="no device is meant by z99; "):
+        pipeline.choose_scope(lab, limits=["z99"])
+    with pytest.raises(UnknownNameError, match="no switch is meant by gpu-001; it means 1 server"):
+        pipeline.choose_scope(lab, limits=["gpu-001"], what="fabric")
 
 
 def test_hosts_are_compared_without_asking_them(lab):

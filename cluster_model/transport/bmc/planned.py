@@ -1,11 +1,10 @@
-"""The BMCs of a plan: which are meant, where they are, how they are logged in to."""
+"""The BMCs of a plan: where they are, how they are logged in to."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.bmc import Bmc as BmcSettings
@@ -56,32 +55,6 @@ def open_own(door: Door) -> Bmc:
         bmc.close()
         raise
     return bmc
-
-
-def choose_servers(plan: Plan, limits: Sequence[str], *, by_name: bool = False) -> tuple[list[Server], list[str]]:
-    """Return the servers that are meant, and the words that mean none.
-
-    Args:
-        plan: the plan.
-        limits: names, patterns such as `gpu-00*`, groups, racks, or `unit-2`; empty means every server.
-        by_name: whether they are names of servers and nothing else: a group or rack may have the name of a server.
-    """
-    if not limits:
-        return list(plan.servers), []
-    if by_name:
-        known = {server.name for server in plan.servers}
-        return [server for server in plan.servers if server.name in limits], [name for name in limits if name not in known]
-    words: dict[str, list[str]] = defaultdict(list)
-    for server in plan.servers:
-        for word in (server.name, server.group, server.rack, server.rack.lower(), f"unit-{server.unit}"):
-            words[word].append(server.name)
-    names, unknown = set[str](), []
-    for limit in limits:
-        found = words.get(limit) or [server.name for server in plan.servers if fnmatchcase(server.name, limit)]
-        names.update(found)
-        if not found:
-            unknown.append(limit)
-    return [server for server in plan.servers if server.name in names], unknown
 
 
 def list_doors(

@@ -22,21 +22,20 @@ SUBNET_READER = "ibnetdiscover"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to look at: everything of these networks and racks; empty means all."""
+    """What to look at: what is of these networks (empty: of all) and of these devices (None: of all)."""
 
     networks: tuple[str, ...] = ()
-    racks: tuple[str, ...] = ()
+    devices: frozenset[str] | None = None
 
     def cables(self, plan: Plan) -> tuple[Cable, ...]:
-        """Return the cables to look at: of the networks, with an end in the racks. InfiniBand has no LLDP and is left out."""
+        """Return the cables to look at: of the networks, with an end at the devices. InfiniBand has no LLDP and is left out."""
         technologies = {network.name: network.technology for network in plan.networks}
-        racks = {name: rack for name, (rack, _) in locate_devices(plan).items()}
         return tuple(
             cable
             for cable in plan.cables
             if technologies.get(cable.network) != "infiniband"
             and (not self.networks or cable.network in self.networks)
-            and (not self.racks or racks.get(cable.a) in self.racks or racks.get(cable.b) in self.racks)
+            and (self.devices is None or cable.a in self.devices or cable.b in self.devices)
         )
 
     def switches(self, plan: Plan) -> tuple[Switch, ...]:
@@ -47,7 +46,7 @@ class Scope:
             for switch in plan.switches
             if technologies.get(switch.network) != "infiniband"
             and (not self.networks or switch.network in self.networks)
-            and (not self.racks or switch.rack in self.racks)
+            and (self.devices is None or switch.name in self.devices)
         )
 
 

@@ -9,6 +9,7 @@ from answers import LINUX
 
 from cluster_model.cli.main import run
 from cluster_model.pipeline import inspect
+from cluster_model.plan.selection import choose_devices
 from cluster_model.render.inventory.document import render_inventory
 from cluster_model.transport.double import DoubleOpener
 from cluster_model.transport.session import Login
@@ -91,7 +92,9 @@ def test_strict_and_github(floor, kept, capsys):
     ("options", "words"),
     [
         (["--network", "nvlink"], "there is no nvlink; the plan has compute, storage, oob"),
-        (["--rack", "Z99"], "there is no Z99"),
+        (["--limit", "Z99"], "no device is meant by Z99; name a device, a rack"),
+        (["--rack", "A1"], "no device is meant by A1; did you mean A01?"),
+        (["--limit", " ,"], "it is empty"),
         (["--observed", "README.md"], "not JSON"),
         (["--observed", "nowhere.json"], "does not exist"),
         (["--parallel", "0"], "--parallel"),
@@ -125,7 +128,7 @@ def test_fabric_from_a_file(floor, kept, capsys):
 def test_scope(lab):
     assert {cable.network for cable in Scope(("storage",)).cables(lab)} == {"storage"}
     racks = {device.name: device.rack for device in (*lab.servers, *lab.switches, *lab.pdus)}
-    for cable in Scope((), ("A01",)).cables(lab):
+    for cable in Scope((), choose_devices(lab, ["A01"])).cables(lab):
         assert "A01" in {racks[cable.a], racks[cable.b]}
     assert Scope().cables(lab) == lab.cables
     assert {switch.network for switch in Scope(("oob",)).switches(lab)} == {"oob"}
