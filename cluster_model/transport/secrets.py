@@ -118,19 +118,49 @@ def _read(path: Path, *, may_wait: bool) -> tuple[dict[str, str], Diagnostic | N
 
 def _decrypt(path: Path) -> str | Diagnostic:
     try:
-        done = subprocess.run([_find_vault(), "view", str(path)], capture_output=True, text=True, timeout=_ANSWER_S, check=False)
+        done = subprocess.run(
+            [_find_vault(), "view", str(path)],
+            # a pipe on stdin, where there is no terminal, is not the password, and may stay open for ever
+            stdin=None if sys.stdin is not None and sys.stdin.isatty() else subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_ANSWER_S,
+            check=False,
+        )
     except OSError as error:
         fix = "install ansible-core (pip install 'gpuyard[ansible]')"
         return Diagnostic("SEC001", "error", "", f"ansible-vault cannot be run: {error.strerror}", fix=fix)
     except subprocess.TimeoutExpired:
-        fix = "name a password file in ANSIBLE_VAULT_PASSWORD_FILE"
-        return Diagnostic("SEC001", "error", "", f"ansible-vault did not answer in {_ANSWER_S} s", fix=fix)
+        return Diagnostic("SEC001", "error", "", f"ansible-vault did not open {path} in {_ANSWER_S} s", fix=_GIVE_PASSWORD)
     if done.returncode == 0:
         return done.stdout
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     said = lines[-1].removeprefix("[ERROR]: ").rstrip(".") if lines else f"exit code {done.returncode}"
-    fix = "name the file of the vault's password in ANSIBLE_VAULT_PASSWORD_FILE"
-    return Diagnostic("SEC001", "error", "", "ansible-vault cannot open the secrets", actual=said, fix=fix)
+    return _explain_vault(path, said)
+
+
+_GIVE_PASSWORD = (
+    "write the vault's password into a file of mode 0600 and name it in ANSIBLE_VAULT_PASSWORD_FILE, "
+    "or run it on a terminal, where it is asked for"
+)
+
+
+def _explain_vault(path: Path, said: str) -> Diagnostic:
+    """Return why ansible-vault did not open a file; what is not known here is told in its own words."""
+    source = os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", "")
+    if "EOFError" in said:
+        told = f"{path} is encrypted, and there is no vault password"
+        actual = "ANSIBLE_VAULT_PASSWORD_FILE is not set, and there is no terminal to ask on"
+        return Diagnostic(
+            "SEC001", "error", "", told, "the password that ansible-vault encrypted it with", actual, _GIVE_PASSWORD
+        )
+    if "Decryption failed" in said:
+        actual = f"that in {source}, named by ANSIBLE_VAULT_PASSWORD_FILE" if source else "that which was given"
+        told = f"the vault password of {path} is wrong"
+        return Diagnostic(
+            "SEC001", "error", "", told, "the password that ansible-vault encrypted it with", actual, _GIVE_PASSWORD
+        )
+    return Diagnostic("SEC001", "error", "", f"ansible-vault cannot open {path}", actual=said, fix=_GIVE_PASSWORD)
 
 
 def _find_vault() -> str:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,5 +122,36 @@ def test_ansible_vault_opens_the_file(tmp_path, monkeypatch):
     found, ids = open_found(tmp_path)
     assert ids == [] and found.get("bmc-password") == "hunter2"
     password.write_text("wrong\n")
-    _, findings = open_secrets(tmp_path)
-    assert [finding.id for finding in findings] == ["SEC001"] and "ansible-vault cannot open" in repr(findings)
+    (finding,) = open_secrets(tmp_path)[1]
+    assert (finding.id, finding.summary) == ("SEC001", f"the vault password of {file} is wrong")
+    assert finding.actual == f"that in {password}, named by ANSIBLE_VAULT_PASSWORD_FILE"
+    monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(tmp_path / "nowhere"))
+    (finding,) = open_secrets(tmp_path)[1]
+    assert finding.summary == f"ansible-vault cannot open {file}" and "nowhere was not found" in finding.actual
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_missing_vault_password_is_told_where_nobody_can_be_asked(tmp_path, waits):
+    """In a session of its own, as of a job: with nothing on stdin, and with a pipe that nobody writes to."""
+    file = write(tmp_path, "bmc-password: hunter2\n")
+    (tmp_path / "password").write_text("open sesame\n")
+    subprocess.run(
+        ["ansible-vault", "encrypt", "--vault-password-file", str(tmp_path / "password"), str(file)],
+        check=True,
+        capture_output=True,
+    )
+    shown = "import sys; from pathlib import Path; from cluster_model.transport.secrets import open_secrets as o; "
+    shown += "(f,) = o(Path(sys.argv[1]))[1]; print(f.id, f.summary, f.actual, f.fix, sep='|')"
+    reading, writing = os.pipe()
+    done = subprocess.run(
+        [sys.executable, "-c", shown, str(tmp_path)],
+        stdin=reading if waits else subprocess.DEVNULL,
+        env={name: value for name, value in os.environ.items() if name != "ANSIBLE_VAULT_PASSWORD_FILE"},
+        capture_output=True, text=True, check=False, start_new_session=True,
+    )  # fmt: skip
+    os.close(reading)
+    os.close(writing)
+    id_, summary, actual, fix = done.stdout.strip().split("|")
+    assert (id_, summary) == ("SEC001", f"{file} is encrypted, and there is no vault password")
+    assert "EOFError" not in done.stdout and done.stderr == ""
+    assert "no terminal to ask on" in actual and "ANSIBLE_VAULT_PASSWORD_FILE" in fix
