@@ -41,6 +41,7 @@ def command(
     are not gpuyard's are kept. A server, switch or gateway that has another address than in the tree before is told in a warning.
     Open index.html first.
     """
+    from cluster_model.render.cabling import lacks_workbook
     from cluster_model.render.tree import list_unrendered
     from cluster_model.render.write import WriteError
 
@@ -72,6 +73,8 @@ def command(
     if missing and form == "text":
         parts = [f"{count} {nos}" for nos, count in sorted(missing.items())]
         click.echo(f"note: no configuration files yet for {', '.join(parts)} switches: their templates come later", err=True)
+    if form == "text" and (families is None or "cabling" in families) and lacks_workbook(opened.plan):
+        click.echo("note: cabling/cables.xlsx is left out: it needs xlsxwriter, pip install 'gpuyard[xlsx]'", err=True)
     if check and (done.written or done.removed):
         raise click.exceptions.Exit(ERRORS)
 

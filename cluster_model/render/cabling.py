@@ -53,6 +53,17 @@ def render_cabling(plan: Plan, grown: Plan | None = None) -> Iterator[tuple[str,
             yield "cabling/cables.xlsx", workbook
 
 
+def lacks_workbook(plan: Plan) -> bool:
+    """Return whether cables.xlsx would be written, if xlsxwriter were installed."""
+    if len(plan.cables) > XLSX_MAX_CABLES:
+        return False
+    try:
+        import xlsxwriter  # type: ignore[import-untyped]  # noqa: F401
+    except ImportError:
+        return True
+    return False
+
+
 def locate_devices(plan: Plan) -> dict[str, tuple[str, int]]:
     """Return rack and lowest unit of every device; a PDU hangs beside the units, at 0."""
     servers = {server.name: (server.rack, server.u) for server in plan.servers}
@@ -110,7 +121,7 @@ def _format_csv(columns: Sequence[str], rows: Iterable[Row]) -> bytes:
 def _format_xlsx(name: str, tables: Iterable[tuple[str, Sequence[str], list[Row]]]) -> bytes:
     """Return a workbook with one sheet per table; empty without the `xlsx` extra."""
     try:
-        import xlsxwriter  # type: ignore[import-untyped]
+        import xlsxwriter
     except ImportError:
         return b""
     stream = io.BytesIO()

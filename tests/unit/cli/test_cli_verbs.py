@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import click
@@ -189,3 +190,16 @@ def test_plan_of_one_rack(tmp_path, capsys):
     assert out.startswith("one: 16 GPUs, 3 servers, 2 switches, 23 cables, 1 rack\n")
     assert "in 1 rack of 1 row." in out
     assert "0:1" not in out and "oversubscription" not in out
+
+
+def test_a_workbook_that_an_extra_would_bring_is_told(tmp_path, capsys, monkeypatch):
+    words = ["render", "inventory/lab", "-o", str(tmp_path / "tree"), "--only"]
+    assert run([*words, "cabling"]) == 0
+    assert "xlsx" not in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)  # as after a bare pip install gpuyard
+    assert run([*words, "cabling"]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "xlsx" in line]
+    assert told == ["note: cabling/cables.xlsx is left out: it needs xlsxwriter, pip install 'gpuyard[xlsx]'"]
+    assert not (tmp_path / "tree/cabling/cables.xlsx").exists()
+    assert run([*words, "dns"]) == 0
+    assert "xlsx" not in capsys.readouterr().err
