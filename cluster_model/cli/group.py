@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb, or fail naming the one that was probably meant."""
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
+        if args and args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"there is no verb {args[0]}; {suggest(args[0], VERBS, 'gpuyard --help lists them')}")
         return super().resolve_command(ctx, args)
 
