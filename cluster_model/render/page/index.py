@@ -12,13 +12,15 @@ from cluster_model.plan.growth import compare_bills
 from cluster_model.plan.model import Network, Plan
 from cluster_model.render.drawings.diagrams import draw_fabrics, draw_racks, draw_tenants
 from cluster_model.render.drawings.style import environment, format_count, format_power, format_rate
-from cluster_model.render.page.table import Table, make_table
+from cluster_model.render.page.table import Table, make_linker, make_table, name_anchor
 from cluster_model.render.page.tenants import list_tenant_tables, word_separation
 
 
 def render_page(plan: Plan, findings: Iterable[Diagnostic] = (), grown: Plan | None = None) -> bytes:
     """Return index.html: figures, findings, drawings and tables of a plan, and what the grown one has more."""
     template = environment().get_template("page/index.html.j2")
+    tenant_tables = tuple(list_tenant_tables(plan)) if plan.tenants else ()
+    tables = (*_list_tables(plan), *_list_growth(plan, grown))
     text = template.render(
         plan=plan,
         figures=tuple(_list_figures(plan)),
@@ -27,8 +29,10 @@ def render_page(plan: Plan, findings: Iterable[Diagnostic] = (), grown: Plan | N
         fabrics=Markup(draw_fabrics(plan)),
         tenants=Markup(draw_tenants(plan)) if plan.tenants else "",
         separation=tuple(word_separation(plan)) if plan.tenants else (),
-        tenant_tables=tuple(list_tenant_tables(plan)) if plan.tenants else (),
-        tables=(*_list_tables(plan), *_list_growth(plan, grown)),
+        tenant_tables=tenant_tables,
+        tables=tables,
+        link=make_linker((*tenant_tables, *tables)),
+        name_anchor=name_anchor,
     )
     return text.encode()
 
@@ -46,8 +50,9 @@ def _list_figures(plan: Plan) -> Iterator[tuple[str, str, str]]:
     yield f"{len(plan.racks):,}", "racks", format_count(len({rack.row for rack in plan.racks}), "row")
     yield format_power(plan.power_w), "at most", "optics included"
     if plan.tenants:
-        quotas = sum(tenant.gpus for tenant in plan.tenants if tenant.gpus > 0)
-        yield f"{len(plan.tenants):,}", "tenants" if len(plan.tenants) > 1 else "tenant", f"quotas of {quotas:,} GPUs"
+        quotas = [tenant.gpus for tenant in plan.tenants if tenant.gpus >= 0]
+        remark = f"quotas of {sum(quotas):,} GPUs" if quotas else "no GPU quota is set"
+        yield f"{len(plan.tenants):,}", "tenants" if len(plan.tenants) > 1 else "tenant", remark
     compute = plan.network("compute")
     if compute is not None and compute.bisection_gbps:
         ratio = f"{compute.oversubscription:g}:1" if compute.oversubscription else "one tier"
@@ -69,23 +74,22 @@ def _list_tables(plan: Plan) -> Iterator[Table]:
         "bisection",
         "pool",
     )
-    yield make_table("Networks", columns, networks, {3, 4, 5, 6, 7, 8, 9})
+    yield make_table("Networks", columns, networks, {3, 4, 5, 6, 7, 8, 9}, anchor="network")
     slices = [(network.name, part.name, part.prefix) for network in plan.networks for part in network.slices]
-    yield make_table("Address plan", ("network", "slice", "prefix"), slices, set(), "plan.json")
-    yield make_table("Racks and power", RACK_COLUMNS, _list_racks(plan), {1, 2, 3, 4, 5, 6}, "plan.json")
+    yield make_table("Address plan", ("network", "slice", "prefix"), slices, where="plan.json", links={0: "network"})
+    yield make_table("Racks and power", RACK_COLUMNS, _list_racks(plan), {1, 2, 3, 4, 5, 6}, "plan.json", anchor="rack")
     servers = [
         (s.name, s.group, s.model, f"{s.rack} U{s.u}", f"{s.unit or ''}", s.bmc.address if s.bmc else "", s.serial)
         for s in plan.servers
     ]
-    yield make_table(
-        "Servers", ("name", "group", "model", "place", "unit", "BMC", "serial"), servers, {4}, "inventory/inventory.json"
-    )
+    columns, placed = ("name", "group", "model", "place", "unit", "BMC", "serial"), {3: "rack"}
+    yield make_table("Servers", columns, servers, {4}, "inventory/inventory.json", anchor="device", links=placed)
     switches = [
         (s.name, s.model, s.nos, f"{s.rack} U{s.u}", str(s.asn or ""), s.loopback, s.management.address if s.management else "")
         for s in plan.switches
     ]
     columns = ("name", "model", "NOS", "place", "ASN", "loopback", "management")
-    yield make_table("Switches", columns, switches, {4}, "inventory/inventory.json")
+    yield make_table("Switches", columns, switches, {4}, "inventory/inventory.json", anchor="device", links=placed)
     bom = [(line.kind, line.item, f"{line.length_m:g}" if line.length_m else "", f"{line.count:,}") for line in plan.bom]
     yield make_table("Bill of materials", ("kind", "item", "length, m", "count"), bom, {2, 3}, "cabling/bom.csv")
 
@@ -112,7 +116,7 @@ def _describe_network(network: Network) -> tuple[str, ...]:
         str(network.spines or ""),
         str(network.cores or ""),
         f"{network.host_speed_gbps}G" if network.host_speed_gbps else "",
-        f"{network.oversubscription:g}" if network.oversubscription else "",
+        f"{network.oversubscription:g}:1" if network.oversubscription else "",
         format_rate(network.bisection_gbps) if network.bisection_gbps else "",
         network.pool,
     )

@@ -31,15 +31,18 @@ def list_tenant_tables(plan: Plan) -> Iterator[Table]:
     """Yield tables of tenants, subnets, border peers and meetings."""
     yield _make_matrix(plan)
     crossing = [_describe_meeting(plan, meeting) for meeting in plan.meetings]
-    yield make_table("What crosses", MEETING_COLUMNS, crossing, where="plan.json")
+    ends = {1: "tenant", 2: "tenant"}
+    if {tenant.name for tenant in plan.tenants} & {peer.name for peer in plan.border_peers}:
+        del ends[1]  # a provider may be either
+    yield make_table("What crosses", MEETING_COLUMNS, crossing, where="plan.json", links=ends)
     owners = count_servers(plan)
     tenants = [_describe_tenant(tenant, owners[tenant.name]) for tenant in plan.tenants]
-    yield make_table("Tenants", TENANT_COLUMNS, tenants, {1, 3, 5, 6}, "plan.json")
+    yield make_table("Tenants", TENANT_COLUMNS, tenants, {1, 3, 5, 6}, "plan.json", anchor="tenant")
     members = Counter((v.tenant, v.subnet) for server in plan.servers for bond in server.bonds for v in bond.vlans)
     subnets = [_describe_subnet(s, members[s.tenant, s.name]) for tenant in plan.tenants for s in tenant.subnets]
-    yield make_table("Subnets", SUBNET_COLUMNS, subnets, {4, 5, 6}, "plan.json")
+    yield make_table("Subnets", SUBNET_COLUMNS, subnets, {4, 5, 6}, "plan.json", links={0: "tenant"})
     peers = [_describe_peer(plan, peer) for peer in plan.border_peers]
-    yield make_table("Border peers", PEER_COLUMNS, peers, {1, 4}, "plan.json")
+    yield make_table("Border peers", PEER_COLUMNS, peers, {1, 4}, "plan.json", links={3: "device", 7: "tenant"})
 
 
 def _make_matrix(plan: Plan) -> Table:
@@ -59,7 +62,7 @@ def _make_matrix(plan: Plan) -> Table:
     columns = ("", *(key.removeprefix("peer ") + (" (border)" if key.startswith("peer ") else "") for key in across))
     rows = [(name, *("own" if key == name else cells.get((name, key), "") for key in across)) for name in names]
     title = "Who may speak to whom" + (f", the first {MAX_MATRIX} of {len(keys):,} columns" if len(keys) > MAX_MATRIX else "")
-    return make_table(title, columns, rows, where="plan.json")
+    return make_table(title, columns, rows, where="plan.json", links={0: "tenant"})
 
 
 def find_ends(plan: Plan, meeting: Meeting) -> tuple[Tenant | BorderPeer, Tenant]:

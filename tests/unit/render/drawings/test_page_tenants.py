@@ -32,6 +32,41 @@ def test_matrix_has_each_meeting_and_nothing_else(driving):
     assert set(matrix(replace(driving, meetings=())).values()) == {"own"}
 
 
+def test_names_in_tables_lead_to_their_rows(driving):
+    page = render_page(driving).decode()
+    places = re.findall(r'<tr id="([^"]+)"', page)
+    assert len(set(places)) == len(places) == len(re.findall(r'<tr id="', page))
+    named = {f"device-{device.name}" for device in (*driving.servers, *driving.switches)}
+    named |= {f"rack-{entry.rack}" for entry in driving.power} | {f"tenant-{tenant.name}" for tenant in driving.tenants}
+    assert named | {f"network-{network.name}" for network in driving.networks} == set(places)
+    links = re.findall(r'<a href="#((?:device|rack|tenant|network)-[^"]+)"', page)
+    assert links and set(links) <= set(places)
+    server = driving.servers[0]
+    assert f'<a href="#rack-{server.rack}">{server.rack}</a> U{server.u}</td>' in page
+    assert '<a href="#device-business-border-01">business-border-01</a> swp1 ' in page
+    assert "<script" not in page
+
+
+def test_a_name_that_is_a_peer_and_a_tenant_is_no_link(driving):
+    peers = (replace(driving.border_peers[0], name=driving.tenants[0].name), *driving.border_peers[1:])
+    assert tables(driving)["What crosses"].links == {1: "tenant", 2: "tenant"}
+    assert tables(replace(driving, border_peers=peers))["What crosses"].links == {2: "tenant"}
+
+
+def test_without_a_quota_the_page_says_so(driving):
+    free = replace(driving, tenants=tuple(replace(tenant, gpus=-1) for tenant in driving.tenants))
+    assert "no GPU quota is set" in render_page(free).decode()
+    none = replace(driving, tenants=tuple(replace(tenant, gpus=0) for tenant in driving.tenants))
+    assert "quotas of 0 GPUs" in render_page(none).decode()
+    quotas = sum(max(tenant.gpus, 0) for tenant in driving.tenants)
+    assert f"quotas of {quotas} GPUs" in render_page(driving).decode()
+
+
+def test_oversubscription_is_a_ratio(driving):
+    page = render_page(driving).decode()
+    assert '<td class="n">2:1</td>' in page and '<td class="n">2.667:1</td>' in page
+
+
 def test_wide_matrix_is_cut_and_says_so(driving):
     many = tuple(replace(driving.tenants[0], name=f"team-{n}", vrf=f"team-{n}", id=n + 1) for n in range(60))
     plan = replace(driving, tenants=many, meetings=())
