@@ -56,6 +56,8 @@ class Comparison:
     tenants: list[ValueChange] = field(default_factory=list)
     overlays: list[ValueChange] = field(default_factory=list)  # what switches and servers have of tenants
     settings: list[ValueChange] = field(default_factory=list)
+    changed: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    """By kind, the devices that stay and have another value: an address, a tenant, a setting."""
 
     def __bool__(self) -> bool:
         values = self.moved_addresses or self.addresses or self.tenants or self.overlays or self.settings
@@ -64,6 +66,10 @@ class Comparison:
     def count(self, changes: Iterable[DeviceChange | CableChange], action: str, kind: str = "") -> int:
         """Return how many changes are of an action, and of a kind of device."""
         return sum(change.action == action and kind in {"", getattr(change, "kind", "")} for change in changes)
+
+    def count_values(self) -> int:
+        """Return how many values differ of what stays."""
+        return len(self.moved_addresses) + len(self.addresses) + len(self.overlays) + len(self.settings)
 
 
 def compare_plans(old: Plan, new: Plan) -> Comparison:
@@ -82,6 +88,7 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
         pairs.extend(same)
     found.cables.extend(_compare_cables(old.cables, new.cables, new_names))
     for first, second in pairs:
+        values = found.count_values()
         ports = isinstance(first, Switch)  # theirs follow from what is at the other end, or from where they stand
         for change in _compare_values(first, second, new_names):
             kept = found.addresses if _is_address(change) else found.settings
@@ -89,6 +96,8 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
         if not isinstance(first, Pdu) and not isinstance(second, Pdu):
             for change in compare_overlays(first, second):
                 (found.moved_addresses if _is_moved(change) and not ports else found.overlays).append(change)
+        if found.count_values() > values:
+            found.changed[_name_kind(second)].append(second.name)
     for change in compare_tenants(old, new):
         (found.moved_addresses if _is_moved(change) else found.tenants).append(change)
     found.moved_addresses.extend(_compare_boot_servers(old, new))
@@ -111,6 +120,10 @@ def _devices(plan: Plan) -> tuple[Mapping[str, Device], ...]:
         {device.name: device for device in plan.switches},
         {device.name: device for device in plan.pdus},
     )
+
+
+def _name_kind(device: Device) -> str:
+    return "server" if isinstance(device, Server) else "switch" if isinstance(device, Switch) else "pdu"
 
 
 def _compare_devices(

@@ -1,18 +1,21 @@
 """`gpuyard diff` and `gpuyard show`: what they find in a plan."""
 
+import json
 import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from cluster_model.cli.changes import describe, summarize, word_moves
 from cluster_model.cli.diff import command as diff
-from cluster_model.cli.diff import summarize
 from cluster_model.cli.render import command as render
 from cluster_model.cli.show import command as show
 from cluster_model.cli.show import find
+from cluster_model.plan.compare.moves import advise
 from cluster_model.plan.compare.plans import compare_plans
 from cluster_model.plan.compare.tenants import ValueChange
 from cluster_model.plan.model.provisioning import BootServer
@@ -44,8 +47,9 @@ def test_a_server_less_and_its_cables(plan):
     ends = {gone.name}
     new = replace(plan, servers=plan.servers[1:], cables=tuple(c for c in plan.cables if not {c.a, c.b} & ends))
     count = len(plan.cables) - len(new.cables)
-    assert summarize(compare_plans(plan, new)) == f"Plan: 1 server to remove, 0 cables to add, {count} to remove, 0 to move."
-    assert summarize(compare_plans(new, plan)) == f"Plan: 1 server to add, {count} cables to add, 0 to move."
+    assert summarize(compare_plans(plan, new)) == f"Plan: 1 server, {count} cables to remove."
+    assert summarize(compare_plans(new, plan)) == f"Plan: 1 server, {count} cables to add."
+    assert word_moves(compare_plans(plan, new)) == "moves nothing that stands"
 
 
 def test_a_renamed_device_keeps_its_cables(plan):
@@ -65,10 +69,13 @@ def test_a_device_at_the_same_place_with_another_serial_is_another_device(plan):
 def test_a_moved_server_and_a_moved_cable(plan):
     changes = compare_plans(plan, swap(plan, "servers", 0, u=40))
     assert [(c.action, c.old[-2:], c.new[-3:]) for c in changes.devices] == [("move", "U1", "U40")]
+    assert word_moves(changes) == "moves what stands: 1 server"
     changes = compare_plans(plan, swap(plan, "cables", 0, b_port="Ethernet400"))
-    assert summarize(changes) == "Plan: 0 cables to add, 1 to move."
+    assert (word_moves(changes), summarize(changes)) == ("moves what stands: 1 cable", "Plan: nothing else.")
     changes = compare_plans(plan, swap(plan, "cables", 0, length_m=99))
-    assert summarize(changes) == "Plan: 0 cables to add, 1 to replace, 0 to move."
+    assert (word_moves(changes), summarize(changes)) == ("moves what stands: 1 cable replaced", "Plan: nothing else.")
+    assert word_moves(compare_plans(plan, swap(plan, "pdus", 0, rack="N01"))) == "moves what stands: 1 PDU"
+    assert word_moves(compare_plans(plan, swap(plan, "switches", 0, u=3))) == "moves what stands: 1 switch"
 
 
 def test_addresses_and_settings(plan):
@@ -116,7 +123,7 @@ def test_an_address_that_moves_is_told_apart(plan, make, told):
     (change,) = compare_plans(plan, make(plan)).moved_addresses
     assert change.subject.startswith(told)
     assert change.new.startswith("10.1.2.3")
-    assert summarize(compare_plans(plan, make(plan))).startswith("Plan: 1 address to move, ")
+    assert word_moves(compare_plans(plan, make(plan))) == "moves what stands: 1 address"
 
 
 def test_an_address_that_comes_or_goes_does_not_move(plan):
@@ -124,7 +131,7 @@ def test_an_address_that_comes_or_goes_does_not_move(plan):
     assert compare_plans(swap_port(plan, address=""), plan).moved_addresses == []
 
 
-def test_diff_tells_every_address_that_moves_before_all_else(tmp_path):
+def test_diff_tells_what_moves_before_all_else(tmp_path):
     driving = ROOT / "inventory/driving"
     shutil.copytree(driving, tmp_path / "new")
     file = tmp_path / "new/cluster.yml"
@@ -134,8 +141,9 @@ def test_diff_tells_every_address_that_moves_before_all_else(tmp_path):
     text = text.replace(core, core[:-1] + ", first: {control: 30}}").replace(front, front[:-1] + ", gateway: 10.48.1.254}")
     file.write_text(text.replace("train-016]", "train-015]"))
     done = CliRunner().invoke(diff, [str(driving), str(tmp_path / "new")])
-    assert done.stdout.splitlines()[:7] == [
-        "Plan: 4 addresses to move, 0 cables to add, 0 to move.",
+    assert done.stdout.splitlines()[:8] == [
+        "moves what stands: 4 addresses",
+        "Plan: 12 servers, 4 switches, 1 subnet, 1 tenant to change.",
         "",
         "addresses to move",
         "  > control-001: bond0.161 (services) address 10.48.0.16/24 to 10.48.0.30/24",
@@ -143,11 +151,33 @@ def test_diff_tells_every_address_that_moves_before_all_else(tmp_path):
         "  > control-003: bond0.161 (services) address 10.48.0.18/24 to 10.48.0.32/24",
         "  > subnet perception/front: gateway 10.48.1.1/24 to 10.48.1.254/24",
     ]
-    file.write_text(text.replace("10.48.1.0/24, gateway: 10.48.1.254", "10.58.1.0/24, gateway: 10.58.1.254"))
-    lines = CliRunner().invoke(diff, [str(driving), str(tmp_path / "new")]).stdout.splitlines()
-    assert lines[0].startswith("Plan: 12 addresses to move, ")
-    assert len([line for line in lines[3:] if line.startswith("  > ")]) == 12
-    assert lines[2:16][-1] == "" or not any("more" in line for line in lines[:15])
+    told = json.loads(CliRunner().invoke(diff, [str(driving), str(tmp_path / "new"), "--format", "json"]).stdout)
+    assert told["moves"] == {"servers": 0, "switches": 0, "pdus": 0, "cables": 0, "replaced_cables": 0, "addresses": 4}
+    assert told["counts"]["change"] == {"server": 12, "switch": 4, "subnet": 1, "tenant": 1}
+    assert told["summary"] == done.stdout.splitlines()[1]
+
+
+def test_what_is_folded_is_counted_by_kind(plan):
+    servers = tuple(replace(server, bmc=replace(server.bmc, address="10.1.2.3/26")) for server in plan.servers)
+    switches = tuple(replace(switch, loopback="10.1.2.3/32") for switch in plan.switches if switch.loopback)
+    others = tuple(switch for switch in plan.switches if not switch.loopback)
+    cables = tuple(replace(cable, length_m=99, b_port="other") for cable in plan.cables)
+    new = replace(plan, servers=servers, switches=(*switches, *others), cables=cables)
+    lines = list(describe(compare_plans(plan, new), {}))
+    left, hosts = len(switches), len(servers) - 12
+    assert f"  and {left + hosts} more: {hosts} of servers, {left} of switches (--all lists them)" in lines
+    networks = [network.name for network in plan.networks]
+    last = next(line for line in lines[lines.index("\ncables to move") :] if line.startswith("  and "))
+    assert [part.split()[-1] for part in last.partition(": ")[2].partition(" (")[0].split(", ")] == networks
+    assert not any(" more" in line for line in describe(compare_plans(plan, new), {}, show_all=True))
+    one = compare_plans(plan, replace(plan, servers=servers))
+    assert f"  and {hosts} more of servers (--all lists them)" in list(describe(one, {}))
+
+
+def test_a_switch_of_another_configuration_changes(plan):
+    changes = compare_plans(plan, replace(plan, site=replace(plan.site, syslog=("10.1.2.3",))))
+    assert summarize(changes) == "Plan: 1 setting to change."
+    assert summarize(changes, ["spine-01/frr.conf", "spine-01/config_db.json"]) == "Plan: 1 switch, 1 setting to change."
 
 
 @pytest.mark.parametrize("part", ["site", "lossless"])
@@ -169,14 +199,55 @@ def test_diff_lists_every_cable_that_moves(tmp_path):
     text = file.read_text()
     assert "switches: {spine: 2}" in text
     file.write_text(text.replace("switches: {spine: 2}", "switches: {spine: 4}"))
-    done = CliRunner().invoke(diff, [str(LAB), str(tmp_path / "new"), "--exit-code"])
+    done = CliRunner().invoke(diff, [str(LAB), str(tmp_path / "new"), "--exit-code", "--all"])
     assert done.exit_code == 1
     first, *lines = done.stdout.splitlines()
-    moved = int(first.rsplit(", ", 1)[1].split()[0].replace(",", ""))
+    moved = int(re.search(r"(\d+) cables,", first)[1])
     assert moved > 12
     assert sum(line.startswith("  > ") and " from " in line for line in lines) == moved
     done = CliRunner().invoke(diff, [str(LAB), str(LAB), "--exit-code"])
     assert (done.exit_code, done.stdout) == (0, "No changes.\n")
+
+
+class Floor:
+    """As much of an intent as `advise` reads."""
+
+    def __init__(self, groups=None, **rows):
+        self.racks = SimpleNamespace(
+            rows={name: SimpleNamespace(racks=racks) for name, racks in rows.items()},
+            groups={name: SimpleNamespace(rows=names) for name, names in (groups or {"gpu": sorted(rows)}).items()},
+        )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (Floor(N=8), Floor(N=9), ["N.racks: write [8, 1] instead of 9"]),
+        (Floor(N=8), Floor(N=[9]), ["N.racks: write [8, 1] instead of [9]"]),
+        (Floor(N=[8, 1]), Floor(N=12), ["N.racks: write [8, 1, 3] instead of 12"]),
+        (Floor(N=8), Floor(N=8, P=8), ["P.racks: write [0, 8] instead of 8"]),
+        (Floor(A=4, N=[8, 1]), Floor(A=6, N=[8, 1]), ["A.racks: write [4, 0, 2] instead of 6"]),
+        (Floor(N=8), Floor(N=[8, 1]), []),
+        (Floor(N=8), Floor(N=8, P=[0, 8]), []),
+        (Floor(N=8), Floor(N=7), []),
+        (Floor({"gpu": ["N"]}, N=8), Floor({"gpu": ["N"], "net": ["P"]}, N=8, P=4), []),
+    ],
+)
+def test_a_row_that_grows_can_grow_by_phase(old, new, told):
+    assert advise(old, new) == [f"racks.rows.{hint}, and what stands keeps its racks" for hint in told]
+
+
+def test_diff_hints_where_a_row_grew_and_things_move(tmp_path):
+    shutil.copytree(LAB, tmp_path / "new")
+    file = tmp_path / "new/cluster.yml"
+    row = "N: {id: 2, racks: 3}"
+    assert row in file.read_text()
+    file.write_text(file.read_text().replace(row, "N: {id: 2, racks: 4}"))
+    words = [str(LAB), str(tmp_path / "new")]
+    hint = "racks.rows.N.racks: write [3, 1] instead of 4, and what stands keeps its racks"
+    lines = CliRunner().invoke(diff, words).stdout.splitlines()
+    assert lines[0].startswith("moves what stands: ") and lines[1] == f"hint: {hint}"
+    assert json.loads(CliRunner().invoke(diff, [*words, "--format", "json"]).stdout)["hints"] == [hint]
 
 
 def test_show_finds_every_name_and_address(plan):
@@ -213,48 +284,78 @@ def test_show_says_who_would_have_an_address(plan):
     assert find(plan, free)[0]["network"] == "compute"
 
 
-def test_render_warns_of_addresses_that_move(tmp_path):
+MOVED = re.compile(r"^warning: against what \S+/tree was rendered from, this moves what stands: (.*)$", re.M)
+
+
+def test_render_warns_of_what_moves(tmp_path):
     shutil.copytree(LAB, tmp_path / "lab")
     file = tmp_path / "lab/cluster.yml"
     words = [str(tmp_path / "lab"), "-o", str(tmp_path / "tree"), "--only", "plan"]
-    assert "addresses move" not in CliRunner().invoke(render, words).stderr
+    assert "moves" not in CliRunner().invoke(render, words).stderr
     text = file.read_text()
     assert "storage: {id: 2" in text and "control: {id: 3" in text
+    file.write_text(text + "# nothing else\n")
+    assert "moves" not in CliRunner().invoke(render, words).stderr, "of the same plan read from its file nothing differs"
     file.write_text(text.replace("storage: {id: 2", "storage: {id: 9"))
     for more in (["--check"], []):  # what would be written is told alike
         told = CliRunner().invoke(render, [*words, *more]).stderr
-        moved = r"^warning: \d+ addresses move from what \S+/tree was rendered from:\n  storage-001 bmc: 10\.76\."
-        assert re.search(moved, told, re.M)
-        assert re.search(r"^  and \d+ more, which gpuyard diff OLD NEW lists$", told, re.M)
+        assert re.fullmatch(r"6 servers, \d+ cables, (\d+ cables replaced, )?\d+ addresses", MOVED.search(told)[1])
+        assert "\naddresses to move\n  > storage-001 bmc: 10.76." in told
+        assert "\nservers to move\n  > storage-001  N01 U1 to N01 U2\n" in told
+        assert re.search(r"^  and \d+ more: \d+ of servers, 1 of settings \(gpuyard diff OLD NEW lists them\)$", told, re.M)
     again = CliRunner().invoke(render, words)
-    assert (again.exit_code, "addresses move" in again.stderr) == (0, False)
-    assert "not compared" not in again.stderr
+    assert (again.exit_code, "moves" in again.stderr) == (0, False)
     for broken in ("{", '{"format": "gpuyard-plan-1", "servers": [3]}', '{"format": "gpuyard-plan-1"}'):
         (tmp_path / "tree/plan.json").write_text(broken)
-        unread = f"addresses were not compared with those of {tmp_path / 'tree'}: its plan.json cannot be read by this version"
+        unread = f"what moves was not compared with {tmp_path / 'tree'}: its plan.json cannot be read by this version"
         for more in (["plan", "--check"], ["switches"], ["plan"]):
             done = CliRunner().invoke(render, [*words[:-1], *more])
-            assert (done.exit_code, "addresses move" in done.stderr) == (int("--check" in more), False)
+            assert (done.exit_code, "moves what stands" in done.stderr) == (int("--check" in more), False)
             assert done.stderr.splitlines().count(f"warning: {unread}") == 1
         assert (tmp_path / "tree/plan.json").read_text() != broken
 
 
-def test_render_of_one_family_warns_of_addresses_that_move_in_the_plan_that_stands(tmp_path):
+def test_render_of_one_family_warns_of_what_moves_in_the_plan_that_stands(tmp_path):
     shutil.copytree(LAB, tmp_path / "lab")
     file = tmp_path / "lab/cluster.yml"
     words = [str(tmp_path / "lab"), "-o", str(tmp_path / "tree")]
     assert CliRunner().invoke(render, [*words, "--only", "plan"]).exit_code == 0
-    assert "address" not in CliRunner().invoke(render, [*words, "--only", "switches"]).stderr
+    assert "moves" not in CliRunner().invoke(render, [*words, "--only", "switches"]).stderr
     file.write_text(file.read_text().replace("storage: {id: 2", "storage: {id: 9"))
-    told = CliRunner().invoke(render, [*words, "--only", "switches"]).stderr
-    assert re.search(
-        r"^warning: \d+ addresses move from what \S+/tree was rendered from:\n  storage-001 bmc: 10\.76\.", told, re.M
-    )
+    done = CliRunner().invoke(render, [*words, "--only", "switches"])
+    assert MOVED.search(done.stderr)
+    file.write_text(file.read_text().replace("storage: {id: 9", "storage: {id: 2"))
+    told = json.loads(CliRunner().invoke(render, [*words, "--only", "switches", "--format", "json"]).stdout)
+    assert told["moves"]["servers"] == 0 and told["moved_addresses"] == []
+
+
+def test_a_difference_shows_configurations_first_and_not_what_follows(tmp_path):
+    shutil.copytree(LAB, tmp_path / "lab")
+    file = tmp_path / "lab/cluster.yml"
+    words = [str(tmp_path / "lab"), "-o", str(tmp_path / "tree")]
+    assert CliRunner().invoke(render, words).exit_code == 0
+    text = file.read_text()
+    file.write_text(text + "# nothing else\n")
+    lines = CliRunner().invoke(render, [*words, "--check", "--diff"]).stdout.splitlines()
+    assert lines[0] == "5 more differ, not shown: plan, manifest, page, drawings, or digests alone"
+    assert [line.rpartition("/")[2] for line in lines[1:6]] == [
+        "boot.json",
+        "index.html",
+        "inventory.json",
+        "manifest.json",
+        "plan.json",
+    ]
+    file.write_text(text.replace("switches: {spine: 2}", "switches: {spine: 4}"))
+    done = CliRunner().invoke(render, [*words, "--check", "--diff"])
+    shown = [line.partition("/tree/")[2] for line in done.stdout.splitlines() if line.startswith("+++ ")]
+    families = list(dict.fromkeys(path.partition("/")[0] for path in shown))
+    assert families == ["switches", "boot", "dns", "inventory", "cabling"]
+    assert "5 more differ, not shown:" in done.stdout and "would write" in done.stdout
 
 
 def test_what_is_no_tree_of_this_cluster_was_not_to_be_compared(tmp_path):
     words = [str(LAB), "-o", str(tmp_path / "tree"), "--only", "plan"]
-    assert "not compared" not in CliRunner().invoke(render, words).stderr
+    assert "was not compared" not in CliRunner().invoke(render, words).stderr
     (tmp_path / "tree/plan.json").write_text("{")
     manifest = tmp_path / "tree/manifest.json"
     text = manifest.read_text()
@@ -262,4 +363,4 @@ def test_what_is_no_tree_of_this_cluster_was_not_to_be_compared(tmp_path):
         assert other != text
         manifest.write_text(other)
         done = CliRunner().invoke(render, words)
-        assert done.exit_code == 1 and "not compared" not in done.stderr
+        assert done.exit_code == 1 and "was not compared" not in done.stderr

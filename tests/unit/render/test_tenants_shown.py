@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cluster_model.cli.diff import _describe as describe_changes
+from cluster_model.cli.changes import describe as describe_changes
 from cluster_model.cli.plan import _wrap
 from cluster_model.cli.plan import command as plan_command
 from cluster_model.cli.show import command as show
@@ -50,7 +50,7 @@ def changed(tmp_path):
 
 
 def list_words(plan, other):
-    return [line.strip() for line in describe_changes(compare_plans(plan, other), show_all=True)]
+    return [line.strip() for line in describe_changes(compare_plans(plan, other), {}, show_all=True)]
 
 
 # --- plan
@@ -265,7 +265,8 @@ NEW = """\
 
 def test_diff_tells_a_new_tenant_from_end_to_end(plan, changed):
     words = list_words(plan, changed("  services:", NEW))
-    assert words[0] == "Plan: 0 cables to add, 0 to move."
+    assert words[0] == "moves nothing that stands"
+    assert words[1] == "Plan: 1 tenant, 1 subnet, 2 crossings of tenants to add; 3 servers, 4 switches, 1 border peer to change."
     for line in (
         "+ tenant mapping: id 4, vrf mapping, vni 50004, gpus 8",
         "+ subnet mapping/front: prefix 10.48.4.0/24, vlan 65, vni 10065",
