@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections import Counter
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
+from cluster_model.near import find_near
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -92,7 +93,7 @@ def _choose(entries: list[Entry], words: list[str], catalogue: Catalogue) -> lis
     terms = {*KINDS, *(term for entry in entries for term in re.split(r"[\s/,()]+", entry.text) if len(term) > 1)}
     texts = []
     for word in (word for word, count in counts.items() if not count):
-        near = list(dict.fromkeys([*catalogue.suggest(word), *difflib.get_close_matches(word, sorted(terms), 3, 0.7)]))[:3]
+        near = list(dict.fromkeys([*catalogue.suggest(word), *find_near(word, sorted(terms), 3, 0.7)]))[:3]
         texts.append(f"nothing is called {word}" + (f"; did you mean {', '.join(near)}?" if near else ""))
     raise click.UsageError("\n".join(texts))
 

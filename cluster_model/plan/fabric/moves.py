@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 
 from cluster_model.catalogue.cages import Cage
 from cluster_model.catalogue.types import Mode
 from cluster_model.intent.model.cables import CableException
 from cluster_model.kinds import OOB
+from cluster_model.near import find_near
 from cluster_model.plan.context import Context
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft, SwitchDraft
 from cluster_model.plan.fabric.links import HOST_KINDS, Link
@@ -67,8 +67,8 @@ def report_unknown(ctx: Context, bench: Bench) -> None:
     for number, exception in asked:
         device = exception.cable.partition(":")[0]
         labels = by_device.get(device, [])
-        near = get_close_matches(exception.cable, labels, 1, 0.6) or [
-            f"{name}:{exception.cable.partition(':')[2]}" for name in get_close_matches(device, by_device, 1, 0.6) if not labels
+        near = find_near(exception.cable, labels, 1, 0.6) or [
+            f"{name}:{exception.cable.partition(':')[2]}" for name in find_near(device, by_device, 1, 0.6) if not labels
         ]
         ctx.report(
             "CAB007",
@@ -144,7 +144,7 @@ class Finder:
         elif far is None or far.role != link.far.role:
             what = f"{self.shape.name} {link.far.role}"
             known = [switch.name for switch in self.switches.values() if switch.role == link.far.role]
-            near = get_close_matches(name, known, 1, 0.6)
+            near = find_near(name, known, 1, 0.6)
             expected = f"one of {', '.join(known[:LISTED])}{', ...' if len(known) > LISTED else ''}"
             fix = f"did you mean {near[0]}?" if near else f"name the {what} where the cable ends"
             self._refuse("CAB007", number, "to", f"{name} is no {what}", expected, name, fix)
