@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cluster_model.catalogue.cages import switch_cages
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.model import Network
+from cluster_model.plan.ports import count_ports
 from cluster_model.plan.services.provisioning import MOST_SERVERS, find_boot_port
 
 
@@ -16,13 +19,15 @@ class GrowthAhead(Rule):
     """Know what a network can still take.
 
     What it checks:
-        For compute and storage: units built and planned, and host ports of the built leafs that are free.
+        Units built and planned, host ports of the built leafs that are free, and whether the spines have ports for one unit more
+        than is planned; of the out-of-band network, where one unit is the racks of a leaf, the last alone.
 
     Why it matters:
-        Growth within these numbers moves no cable and no address. Growth beyond them may recable spines or add a tier.
+        Growth within these numbers moves no cable and no address. What comes later, as a further number of `planned` and
+        `racks`, moves none either while the spines have ports for it. A fabric that needs more spines, or a tier, is recabled.
 
     How to fix:
-        Raise `planned` now if more is to come: spines, racks and addresses are then kept for it.
+        Raise `planned` now if more is to come: spines, racks and addresses are then kept for it. Or name more spines now.
 
     Source:
         Counts of the plan.
@@ -31,22 +36,38 @@ class GrowthAhead(Rule):
     id, severity, title = "GRW002", "info", "room to grow"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        rooms = []
+        rooms, full = [], []
         for network in design.plan.networks:
-            if network.name == "oob" or not network.leafs:
+            if not network.leafs:
+                continue
+            if self._is_full(design, network):
+                full.append(network.name)
+            if network.name == "oob":
                 continue
             kept = network.leafs * network.hosts_per_leaf
             free = max(0, kept - network.host_leaf_cables - network.fabric_manager_cables)
             more = count_things(max(0, network.planned_units - network.units), "more unit")
             rooms.append(f"{network.name} {more}, {count_things(free, 'free port')}")
         if rooms:
+            fix = "raise planned of the server groups now if more is to come; what comes later is a further number, as [8, 4]"
+            if full:
+                fix += f"; a leaf beyond them recables the spines of {list_names(full)}"
             yield self.finding(
                 "servers",
                 f"room to grow without moving a cable: {'; '.join(rooms)}",
                 "",
                 "",
-                "raise planned of the server groups now if more than that is to come",
+                fix,
             )
+
+    def _is_full(self, design: Design, network: Network) -> bool:
+        """Return whether the spines of a network of two tiers have no ports for the leafs of one more unit."""
+        spine = design.catalogue.device(network.spine_model)
+        if network.tiers != 2 or spine is None or not network.uplinks:
+            return False
+        links = max(1, network.uplinks // network.spines_per_pod)
+        leafs = (network.planned_units + 1) * network.leafs_per_unit + network.borders
+        return leafs * links > count_ports(switch_cages(spine), network.fabric_speed_gbps)
 
 
 class BootServersByOrder(Rule):
