@@ -66,7 +66,7 @@ def test_a_role_means_its_devices_where_nothing_else_is_called_so(lab):
     [
         (["gpu-01"], "no server is meant by gpu-01; did you mean gpu-001?"),
         (["A1"], "no server is meant by A1; did you mean A01?"),
-        (["stroage"], "no server is meant by stroage; did you mean storage?"),
+        (["stroage"], "no server is meant by stroage; did you mean storage?"),  # codespell:ignore
         (
             ["gpu-001", "gpu-01", "A1", "xyzzy"],
             "no server is meant by gpu-01 (did you mean gpu-001?), A1 (did you mean A01?), xyzzy",
