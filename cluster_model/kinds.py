@@ -15,8 +15,9 @@ class NetworkKind:
     Args:
         name: as an intent and the ports of the catalogue say it.
         slice: number of its slice of AS numbers, from 0.
-        least_spines: spines that a fabric of two tiers has at least, so that one may fail. A rail that ends on one spine has as
-            many paths as uplinks, and the published fabrics of one unit have one spine.
+        usual_spines: spines of a fabric of as many leafs or more, where the uplinks divide by them and no more are needed. The
+            loss of one of two halves what GPUs send each other; the smallest published compute fabric has four (DGX SuperPOD
+            reference architecture H100, table 4).
         scalable_units: whether servers come in scalable units: a group's own leafs, and one route per rail on each host.
         bridged: whether hosts hang on bridged ports in tenants' subnets, with bonds, and have no address of its pool.
         services: service addresses that a host may have beside those of its ports, in the order of their slices.
@@ -26,7 +27,7 @@ class NetworkKind:
 
     name: KindName
     slice: int
-    least_spines: int = 2
+    usual_spines: int = 2
     scalable_units: bool = False
     bridged: bool = False
     services: tuple[str, ...] = ()
@@ -34,7 +35,7 @@ class NetworkKind:
     host_mtu_bytes: int | None = None
 
 
-COMPUTE = NetworkKind("compute", 0, least_spines=1, scalable_units=True)
+COMPUTE = NetworkKind("compute", 0, usual_spines=4, scalable_units=True)
 STORAGE = NetworkKind("storage", 1, services=("storage", "ceph-cluster"))
 # Routers beyond the border take no more than 1500 bytes, so tenants' interfaces have that where nobody says otherwise.
 BUSINESS = NetworkKind("business", 2, bridged=True, host_mtu_bytes=1500)

@@ -13,6 +13,9 @@ from math import ceil
 
 from cluster_model.plan.refusal import Refused
 
+LEAST_SPINES = 2
+"""Spines of a pod that are derived, where there are as many uplinks: one may fail."""
+
 
 @dataclass(frozen=True, slots=True)
 class Clos:
@@ -62,7 +65,16 @@ def derive_uplinks(host_gbps: int, fabric_speed_gbps: int, oversubscription: flo
     return max(1, ceil(Fraction(host_gbps) / (Fraction(str(oversubscription)) * fabric_speed_gbps)))
 
 
-def round_uplinks(uplinks: int, leafs: int, spine_ports: int, least_spines: int, most: int) -> int:
+def bound_spines(uplinks: int, leafs: int, usual_spines: int) -> int:
+    """Return how many spines are derived at least: as many as usual for as many leafs or more, where the uplinks divide by them.
+
+    >>> bound_spines(16, 4, 4), bound_spines(16, 2, 4), bound_spines(6, 8, 4)
+    (4, 2, 2)
+    """
+    return usual_spines if leafs >= usual_spines and uplinks % usual_spines == 0 else LEAST_SPINES
+
+
+def round_uplinks(uplinks: int, leafs: int, spine_ports: int, usual_spines: int, most: int) -> int:
     """Return the uplinks of a leaf, raised where their number has no divisor near the spines needed.
 
     31 uplinks on 8 leafs need 4 spines of 64 ports, and only 31 divide them; with 32 uplinks it is 4. Numbers whose smallest
@@ -72,11 +84,11 @@ def round_uplinks(uplinks: int, leafs: int, spine_ports: int, least_spines: int,
         uplinks: uplinks by bandwidth.
         leafs: leafs under the same spines.
         spine_ports: ports of a spine towards its leafs.
-        least_spines: lower bound on spines, for redundancy.
+        usual_spines: see `bound_spines`.
         most: uplinks that the leaf has ports for.
     """
     for raised in range(uplinks, most + 1):
-        needed = max(ceil(leafs * raised / spine_ports), min(least_spines, raised))
+        needed = max(ceil(leafs * raised / spine_ports), min(bound_spines(raised, leafs, usual_spines), raised))
         found = divisor_from(raised, needed)
         if found is not None and found <= 2 * needed:
             return raised
@@ -93,7 +105,7 @@ def size_clos(
     tiers: int | None,
     spines: int | None,
     cores: int | None,
-    least_spines: int,
+    usual_spines: int,
 ) -> Clos:
     """Return the dimensions of one plane.
 
@@ -106,7 +118,7 @@ def size_clos(
         tiers: tiers asked for; None takes the fewest.
         spines: spines per pod chosen by hand.
         cores: cores per group chosen by hand.
-        least_spines: lower bound on derived spine counts, for redundancy.
+        usual_spines: see `bound_spines`.
 
     Raises:
         Refused: NET001, NET005, NET006, without a place.
@@ -114,8 +126,8 @@ def size_clos(
     if tiers == 1 or (tiers is None and leafs <= 1):
         return Clos(1, leafs, 0, max(leafs, 1))
     if tiers == 2 or (tiers is None and leafs <= spine_ports):
-        return _two_tiers(leafs, uplinks, spine_ports, spines, least_spines)
-    return _three_tiers(leafs, leafs_per_unit, uplinks, spine_ports, core_ports, spines, cores, least_spines)
+        return _two_tiers(leafs, uplinks, spine_ports, spines, usual_spines)
+    return _three_tiers(leafs, leafs_per_unit, uplinks, spine_ports, core_ports, spines, cores, usual_spines)
 
 
 def _pick(total: int, least: int, chosen: int | None, tier: str, bound: int) -> int:
@@ -150,7 +162,7 @@ def _pick(total: int, least: int, chosen: int | None, tier: str, bound: int) -> 
     return chosen
 
 
-def _two_tiers(leafs: int, uplinks: int, spine_ports: int, chosen: int | None, bound: int) -> Clos:
+def _two_tiers(leafs: int, uplinks: int, spine_ports: int, chosen: int | None, usual_spines: int) -> Clos:
     if leafs > spine_ports:
         raise Refused(
             "NET005",
@@ -159,6 +171,7 @@ def _two_tiers(leafs: int, uplinks: int, spine_ports: int, chosen: int | None, b
             actual=f"{leafs} leafs",
             fix="set tiers to 3 or auto, or choose a spine of a higher radix",
         )
+    bound = bound_spines(uplinks, leafs, usual_spines)
     spines = _pick(uplinks, ceil(leafs * uplinks / spine_ports), chosen, "spine", bound)
     return Clos(2, leafs, uplinks, leafs, 1, spines, uplinks // spines)
 
@@ -171,7 +184,7 @@ def _three_tiers(
     core_ports: int,
     chosen_spines: int | None,
     chosen_cores: int | None,
-    bound: int,
+    usual_spines: int,
 ) -> Clos:
     down = spine_ports // 2
     units_per_pod = down // leafs_per_unit
@@ -185,6 +198,7 @@ def _three_tiers(
         )
     per_pod = min(units_per_pod * leafs_per_unit, leafs)
     pods = ceil(leafs / per_pod)
+    bound = bound_spines(uplinks, per_pod, usual_spines)
     spines = _pick(uplinks, ceil(per_pod * uplinks / down), chosen_spines, "spine", bound)
     links = uplinks // spines
     spine_uplinks = per_pod * links

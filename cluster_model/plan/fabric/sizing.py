@@ -77,7 +77,7 @@ def size_tiers(wanted: Wanted, leafs: int, uplinks: int, speed_gbps: int) -> Clo
             tiers=None if intent.tiers == "auto" else intent.tiers,
             spines=intent.switches.spine,
             cores=intent.switches.core,
-            least_spines=wanted.kind.least_spines,
+            usual_spines=wanted.kind.usual_spines,
         )
     except Refused as refused:
         tier = "tiers" if intent.tiers != "auto" else "spine" if intent.spine else "leaf"
@@ -98,7 +98,7 @@ def _agree_uplinks(wanted: Wanted, units: Units, leafs: int, speed_gbps: int) ->
     if leafs > ports:
         ports //= 2
         leafs = max(1, ports // wanted.leafs_per_unit) * wanted.leafs_per_unit
-    return round_uplinks(uplinks, leafs, ports, wanted.kind.least_spines, most)
+    return round_uplinks(uplinks, leafs, ports, wanted.kind.usual_spines, most)
 
 
 def _uplink_room(wanted: Wanted, units: Units, speed_gbps: int) -> int:

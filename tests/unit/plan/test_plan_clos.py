@@ -9,7 +9,7 @@ from cluster_model.plan.refusal import Refused
 
 def size(leafs, uplinks, ports, **values):
     """Return the dimensions of a plane, with switches of one radix."""
-    asked = {"leafs_per_unit": 8, "tiers": None, "spines": None, "cores": None, "least_spines": 1, "core_ports": ports}
+    asked = {"leafs_per_unit": 8, "tiers": None, "spines": None, "cores": None, "usual_spines": 4, "core_ports": ports}
     return size_clos(leafs=leafs, uplinks=uplinks, spine_ports=ports, **{**asked, **values})
 
 
@@ -102,7 +102,7 @@ def test_one_tier_has_no_spines(leafs):
 
 def test_one_leaf_needs_no_spine_unless_asked_for():
     assert size(1, 32, 64).tiers == 1
-    assert size(1, 32, 64, tiers=2).spines == 1
+    assert size(1, 32, 64, tiers=2).spines == 2
 
 
 def test_a_pod_takes_whole_units():
@@ -130,9 +130,39 @@ def test_spines_by_hand_are_taken():
     assert refuse(256, 64, 128, cores=3).rule == "NET006"
 
 
-def test_redundancy_asks_for_two_spines_where_there_are_two_uplinks():
-    assert size(2, 8, 64, least_spines=2).spines == 2
-    assert size(2, 1, 64, least_spines=2).spines == 1
+@pytest.mark.parametrize(
+    ("leafs", "uplinks", "usual", "spines"),
+    [
+        (2, 8, 2, 2),
+        (2, 1, 2, 1),  # one uplink goes to one spine
+        (8, 8, 2, 2),  # a storage network has no four where two do
+        (2, 8, 4, 2),  # nobody has twice as many spines as leafs
+        (3, 16, 4, 2),
+        (4, 16, 4, 4),
+        (8, 4, 4, 4),
+        (8, 6, 4, 2),  # six uplinks do not divide by four
+        (4, 2, 4, 2),
+    ],
+)
+def test_a_spine_may_fail_and_of_four_a_quarter_goes_with_it(leafs, uplinks, usual, spines):
+    assert size(leafs, uplinks, 128, usual_spines=usual).spines == spines
+
+
+def test_a_pod_of_three_tiers_has_as_many_spines():
+    found = size(16, 4, 64, tiers=3)
+    assert (found.tiers, found.spines) == (3, 4)
+
+
+@pytest.mark.parametrize("name", ["compute", "oob"])
+def test_every_network_of_a_small_cluster_has_a_spine_to_lose(name):
+    network = plan_of(small(servers__gpu__count=2, servers__gpu__unit=2, networks__compute__rails_per_leaf=4)).network(name)
+    assert network.leafs > 1 and network.spines == 2
+
+
+def test_the_compute_network_of_four_leafs_has_four_spines():
+    assert plan_of(small(networks__compute__rails_per_leaf=4)).network("compute").spines == 4
+    by_hand = small(networks__compute__rails_per_leaf=4, networks__compute__switches={"spine": 2})
+    assert plan_of(by_hand).network("compute").spines == 2
 
 
 @pytest.mark.parametrize(("number", "least", "found"), [(32, 12, 16), (32, 33, None), (7, 2, 7), (6, 0, 1)])
