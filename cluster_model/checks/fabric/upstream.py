@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.fabric.addresses import UNUSABLE, list_pools
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.fabric.upstream import find_free_prefix
 
 
 class UpstreamImpossible(Rule):
@@ -43,26 +43,13 @@ class NoWayOut(Rule):
         are not there.
 
     How to fix:
-        Add an upstream for each router of the site, best two, on different spines.
+        Add an upstream for each router of the site, best two, on different switches of the highest tier. The finding names them.
 
     Source:
         Management traffic of switches and BMCs leaves by the out-of-band network only.
     """
 
-    id, severity, title = "NET019", "warning", "services that nothing leads to"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        site = design.plan.site
-        services = [*site.dns, *site.ntp, *site.syslog, *site.snmp_managers]
-        network = design.plan.network("oob")
-        if services and network is not None and not network.has_upstream:
-            yield self.finding(
-                "networks.oob",
-                "no switch or BMC has a route to the site's services",
-                "a link to the site's router under upstreams",
-                f"none, and services at {', '.join(services[:3])}",
-                "add upstreams: [{switch: oob-spine-01, prefix: 10.255.255.0/31}]",
-            )
+    id, severity, title, stage = "NET019", "warning", "services that nothing leads to", "plan"
 
 
 class Islands(Rule):
@@ -132,31 +119,19 @@ class UpstreamTaken(Rule):
         if kubernetes is not None:
             taken += [(kubernetes.pod_pool, "Kubernetes' pods"), (kubernetes.service_pool, "Kubernetes' services")]
         taken += [(prefix, f"the {use} range") for prefix, use in UNUSABLE.items()]
-        named = [(upstream.prefix, "") for upstream in design.cluster.networks.oob.upstreams]
+        named = [upstream.prefix for upstream in design.cluster.networks.oob.upstreams]
         for index, upstream in enumerate(design.cluster.networks.oob.upstreams):
             hit = next((f"{what}, {prefix}" for prefix, what in taken if upstream.prefix.overlaps(prefix)), "")
             if hit:
+                free = find_free_prefix(upstream.prefix, [*(prefix for prefix, _ in taken), *named])
                 yield self.finding(
                     f"networks.oob.upstreams.{index}.prefix",
                     f"the link of {upstream.switch} to the site's router has addresses of {hit}",
                     "a /30 or /31 of its own",
                     str(upstream.prefix),
-                    f"take another prefix, such as {_find_free(upstream.prefix, taken + named)}",
+                    f"take another prefix, such as {free}",
                 )
             taken.append((upstream.prefix, f"the link of {upstream.switch}"))
-
-
-def _find_free(prefix: IPv4Network, taken: list[tuple[IPv4Network, str]]) -> IPv4Network:
-    """Return the next prefix of the same length that nothing has, from 10.255.255.0/24 where the given one lies in a pool."""
-    start = prefix if not any(prefix != other and prefix.subnet_of(other) for other, _ in taken) else _SPARE
-    for place in range(int(start.network_address), int(start.network_address) + 256, prefix.num_addresses):
-        found = IPv4Network((place, prefix.prefixlen))
-        if not any(found.overlaps(other) for other, _ in taken):
-            return found
-    return _SPARE
-
-
-_SPARE = IPv4Network("10.255.255.0/31")
 
 
 class OneWayOut(Rule):

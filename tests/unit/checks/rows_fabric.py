@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from small_plan import PLATFORM, SOURCE, chain, hardware, intent, items, lossless, networks, plan, platform, ports
 
-from cluster_model.plan.model import CageMode, Site, Upstream
+from cluster_model.plan.model import CageMode, Upstream
 
 
 def _cable_two_rails(design):
@@ -45,7 +45,6 @@ def _moved(cable, to):
 
 
 WAY = Upstream("p60", 60, 400, "10.255.255.1/31", "10.255.255.0")
-TIMED = Site("test.example.net", "UTC", (), ("10.255.0.123",), (), ())
 SPLIT = tuple(CageMode(cage, "osfp", 2, 200, 8 * cage, 8, False) for cage in range(1, 65))
 HOST_PORT = "p1"
 CLASHING_MAP = tuple(1 if dscp == 26 else 6 if dscp == 48 else 0 for dscp in range(64))
@@ -64,7 +63,6 @@ FIRES = {
         "nos": (chain(networks("compute", mtu_bytes=9215), platform(mtu_bytes=9214)), "above what TestOS carries"),
     },
     "NET020": {"half": (ports("servers", "gpu", "c0", speed_gbps=200), "run at 200 Gb/s and could run at 400")},
-    "NET019": {"no way out": (plan(site=TIMED), "no switch or BMC has a route")},
     "NET023": {
         "oob": (networks("oob", tiers=1), "oob has 2 leafs and no spine: oob-leaf-01, oob-leaf-02 are apart"),
         "one of two leads out": (
@@ -235,7 +233,6 @@ SILENT = {
     "NET020": {
         "asked for": chain(ports("servers", "gpu", "c0", speed_gbps=200), intent("networks.compute.speed_gbps", 200)),
     },
-    "NET019": {"a way out": chain(plan(site=TIMED), networks("oob", has_upstream=True))},
     "NET010": {
         "allowed": networks("compute", oversubscription=2.0, oversubscription_allowed=2.0),
         "rounded": networks("compute", oversubscription=1.333, oversubscription_allowed=1.3333),
