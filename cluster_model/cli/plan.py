@@ -167,8 +167,9 @@ def _row_of_bandwidth(network: Network) -> tuple[str, ...]:
 
 
 def _describe_separation(plan: Plan) -> Iterator[str]:
-    """Yield how servers hang on two leafs and why so, and what keeps tenants apart where GPUs talk."""
-    from cluster_model.render.tenants import word_homing, word_isolation
+    """Yield how servers hang on two leafs and why so, and what keeps tenants apart where GPUs talk and where data lies."""
+    from cluster_model.plan.tenancy.isolation import list_meeting_on_storage
+    from cluster_model.render.tenants import word_homing, word_isolation, word_storage
 
     lines = []
     for network in plan.networks:
@@ -177,6 +178,8 @@ def _describe_separation(plan: Plan) -> Iterator[str]:
             lines.append(f"{network.name}: homing {word_homing(network.homing)}{why}")
         if network.isolation and plan.tenants:
             lines.append(f"{network.name}: isolation {word_isolation(network.isolation)}")
+    if met := list_meeting_on_storage(plan):
+        lines.append(f"storage: isolation {word_storage(met)}")
     if lines:
         yield ""
         yield from lines

@@ -116,6 +116,15 @@ def word_isolation(isolation: str) -> str:
     }.get(isolation, isolation)
 
 
+def word_storage(tenants: list[Tenant]) -> str:
+    """Return what keeps tenants apart that meet on the storage network."""
+    apart = [tenant.name for tenant in tenants if tenant.storage is not None]
+    if not apart:
+        return "none: tenants share it"
+    who = "each" if len(apart) == len(tenants) else f"for {', '.join(apart)}"
+    return f"none: tenants share it, with a namespace and a user of Ceph {who}"
+
+
 def word_homing(homing: str) -> str:
     """Return how a server's bond ends on its leafs."""
     return {"esi": "EVPN multihoming (ESI)", "mlag": "MLAG", "single": "one leaf"}.get(homing, homing)

@@ -9,6 +9,7 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.tenancy.isolation import list_meeting_on_storage
 
 
 class QuotaAboveCluster(Rule):
@@ -134,3 +135,43 @@ class CephOutOfReach(Rule):
                     list_names(tenant.servers),
                     "give it servers with ports under nics.storage, or take ceph away",
                 )
+
+
+class StorageShared(Rule):
+    """Know that tenants meet on the storage network.
+
+    What it checks:
+        Where there is a storage network, whether servers of two tenants or more are on it. A tenant without servers of its own
+        runs on servers that others have too.
+
+    Why it matters:
+        Its leafs route between all its hosts and know no tenants: no VRF, no VLAN, no partition. Who is root on one server can
+        send to the storage addresses of every other server, and to all storage. What keeps data apart is Ceph: a tenant with
+        `ceph` has a RADOS namespace of its own, and a user whose key opens nothing else.
+
+    How to fix:
+        Give each tenant that stores data a share, `tenants.NAME.ceph`, and root on servers with storage ports to nobody whom the
+        other tenants must not meet. Or leave it where tenants trust each other.
+
+    Source:
+        Ceph documentation, User Management (capabilities by pool and namespace). It checks users, and not where packets come from.
+    """
+
+    id, severity, title = "TEN014", "info", "storage network that tenants share"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        met = list_meeting_on_storage(design.plan)
+        if not met:
+            return
+        bare = [tenant.name for tenant in met if tenant.storage is None]
+        kept = [tenant.name for tenant in met if tenant.storage is not None]
+        ceph = f"Ceph's namespaces and users for {list_names(kept)}" if kept else ""
+        nothing = f"nothing for {list_names(bare)}" if bare else ""
+        shares = f"give {list_names(bare)} a share under ceph where they store data, and " if bare and design.cluster.ceph else ""
+        yield self.finding(
+            "networks.storage",
+            f"{list_names(tenant.name for tenant in met)} share the storage network, which keeps no tenants apart",
+            "tenants that may send packets to each other there",
+            "; ".join(filter(None, (ceph, nothing))),
+            f"{shares}let nobody be root on servers with storage ports whom other tenants must not meet",
+        )

@@ -1,4 +1,4 @@
-"""Tenants kept apart on the compute network: a VRF per leaf port over VXLAN, or partitions of InfiniBand."""
+"""Tenants kept apart on the compute network: a VRF per leaf port over VXLAN, or partitions of InfiniBand. Who meets on storage."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from cluster_model.plan.draft import Bench, SwitchDraft
+from cluster_model.plan.model import Plan
 from cluster_model.plan.model.overlay import Filter, Overlay, Partition, SwitchVrf, Tenant
 from cluster_model.plan.tenancy.membership import Membership
 from cluster_model.plan.tenancy.tenants import COMPUTE_BASE, VLANS_PER_TENANT
@@ -73,3 +74,13 @@ def plan_partitions(tenants: tuple[Tenant, ...], membership: Membership) -> tupl
         if ports:
             found.append(Partition(tenant.name, tenant.pkey, tuple(name for name, _ in ports), tuple(guid for _, guid in ports)))
     return tuple(found)
+
+
+def list_meeting_on_storage(plan: Plan) -> list[Tenant]:
+    """Return the tenants that meet on the storage network, by id; none where it is at most one.
+
+    They have servers of their own there, or have none at all and run on whatever servers Kubernetes or Slurm give them.
+    """
+    clients = {s.name for s in plan.servers if s.role != "storage" and any(port.network == "storage" for port in s.ports)}
+    found = [tenant for tenant in plan.tenants if clients and (not tenant.servers or clients.intersection(tenant.servers))]
+    return found if len(found) > 1 else []

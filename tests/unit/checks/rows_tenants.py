@@ -110,6 +110,19 @@ def _no_business_ports(design):
     return plan(servers=tuple(rows))(design)
 
 
+def _on_storage(*groups):
+    """Give servers of groups a port on the storage network."""
+
+    def change(design):
+        rows = [
+            replace(s, ports=(*s.ports, replace(s.ports[0], name="s0", network="storage"))) if s.group in groups else s
+            for s in design.plan.servers
+        ]
+        return plan(servers=tuple(rows))(design)
+
+    return change
+
+
 def _lone_link(design):
     """Leave the first peer its link to the first border leaf."""
     externals = design.switches["business-border-02"].overlay.externals
@@ -166,6 +179,11 @@ FIRES = {
         "peer": (intent("tenants.red.servers", []), "blue cannot reach red"),
     },
     "TEN012": {"no address": (_tenant("red", storage=STORAGE), "red has a share of Ceph, and no server of it")},
+    "TEN014": {
+        "two tenants": (_on_storage("gpu"), "red, blue share the storage network, which keeps no tenants apart"),
+        "one with Ceph": (chain(_on_storage("gpu"), _tenant("red", storage=STORAGE)), "red, blue share the storage network"),
+        "none of its own": (chain(_on_storage("gpu"), _tenant("services", servers=())), "red, blue, services share"),
+    },
     "SUB001": {
         "outside": (intent(f"{RED}.front.gateway", "10.48.2.1"), "gateway 10.48.2.1 is not in 10.48.1.0/24"),
         "network": (intent(f"{RED}.front.gateway", "10.48.1.0"), "network or broadcast"),
@@ -398,6 +416,10 @@ SILENT = {
     "TEN012": {
         "an address": _tenant("red", storage=replace(STORAGE, clients=("10.65.0.1/32",))),
         "no servers": chain(_tenant("red", storage=STORAGE), _tenant("red", servers=())),
+    },
+    "TEN014": {
+        "one tenant's": _on_storage("control"),
+        "nobody's": chain(_tenant("red", servers=()), _tenant("blue", servers=())),
     },
     "SUB001": {"last host": intent(f"{RED}.front.gateway", "10.48.1.254")},
     "SUB002": {"four": intent(f"{RED}.front.cidr", "10.48.1.0/30")},

@@ -77,6 +77,8 @@ def test_plan_prints_homing_with_its_reason_and_isolation(printed, plan):
     assert reason
     assert any(line.startswith("business: homing ") and line.endswith(reason) for line in lines)
     assert "compute: isolation none: tenants share the compute fabric" in lines
+    ceph = "a namespace and a user of Ceph for perception, planning, intake"
+    assert f"storage: isolation none: tenants share it, with {ceph}" in lines
 
 
 def test_plan_fits_a_terminal(printed):
