@@ -49,7 +49,7 @@ class GrowthAhead(Rule):
             more = count_things(max(0, network.planned_units - network.units), "more unit")
             rooms.append(f"{network.name} {more}, {count_things(free, 'free port')}")
         if rooms:
-            fix = "raise planned of the server groups now if more is to come; a later phase is a further number, as planned: [8, 4]"
+            fix = "raise planned of the server groups now if more is to come; a later phase is a number more, as planned: [8, 4]"
             if full:
                 fix += f"; a leaf beyond them recables the spines of {list_names(full)}"
             yield self.finding(
