@@ -154,7 +154,7 @@ class StorageShared(Rule):
         other tenants must not meet. Or leave it where tenants trust each other.
 
     Source:
-        Ceph documentation, User Management (capabilities by pool and namespace). It checks users, not where packets come from.
+        Ceph documentation, User Management (capabilities by pool and namespace): it checks users, not where packets come from.
     """
 
     id, severity, title = "TEN014", "info", "storage network that tenants share"

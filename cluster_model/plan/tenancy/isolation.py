@@ -1,4 +1,4 @@
-"""Tenants kept apart on the compute network: VRFs per leaf port over VXLAN, or InfiniBand partitions; who meets on storage."""
+"""Tenants kept apart on the compute network: a VRF per leaf port over VXLAN, or partitions of InfiniBand. Who shares storage."""
 
 from __future__ import annotations
 
