@@ -23,12 +23,14 @@ _RANGE = {
     "finite_number",
     "int_parsing_size",
 }
+_BOUNDS = {"ge": "of at least", "le": "of at most"}
+"""How a bound of a key is said, which the schema does not have: to JSON every key is a text."""
 _FORMAT = {"string_pattern_mismatch", "string_too_long", "string_too_short", "ipv4_prefix", "ipv4_address"}
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/%]*)")
 
 
 class _Fault(NamedTuple):
-    """One refusal: kind, path as written, the union branch it was found in, whether it is about the key, and the value."""
+    """One refusal: kind, path as written, the union branch it was found in, whether it is about the key, value and bound."""
 
     type: str
     path: tuple[str, ...]
@@ -36,6 +38,7 @@ class _Fault(NamedTuple):
     branch_at: int
     is_key: bool
     value: Any
+    bound: str = ""
 
 
 def explain_refusals(errors: list[ErrorDetails], data: Any, source: Source) -> list[Diagnostic]:
@@ -77,7 +80,8 @@ def _trace(error: ErrorDetails, data: Any) -> _Fault:
             branch, branch_at = str(part), len(path)
     if missing is not None:
         path.append(str(missing))
-    return _Fault(error["type"], tuple(path), branch, branch_at, is_key, error["input"])
+    bound = next((f"{_BOUNDS[key]} {limit}" for key, limit in error.get("ctx", {}).items() if key in _BOUNDS), "")
+    return _Fault(error["type"], tuple(path), branch, branch_at, is_key, error["input"], bound)
 
 
 def _has(value: Any, part: str | int) -> bool:
@@ -107,9 +111,7 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
         name = f"item {int(fault.path[-1]) + 1} of {fault.path[-2]}"
     expected = describe_schema(fault.path, fault.is_key)
     if fault.is_key:
-        summary = f"{name} cannot be a key of {fault.path[-2]}"
-        fix = "take the quotes away" if name.isdigit() and "number" in expected else "rename the key"
-        return Diagnostic("INT006", "error", where + "@key", summary, expected, fix=fix)
+        return _explain_key(fault, where, name, expected)
     if fault.type == "extra_forbidden":
         return _explain_unknown(fault, where, name)
     if fault.type == "missing":
@@ -150,6 +152,16 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
     actual = describe_value(fault.value)
     fix = _suggest_rewriting(fault.value, fault.path, source) or _suggest_form(fault.path)
     return Diagnostic("INT003", "error", where, f"{name} is {actual}", expected, fix=fix)
+
+
+def _explain_key(fault: _Fault, where: str, name: str, expected: str) -> Diagnostic:
+    summary, fix = f"{name} cannot be a key of {fault.path[-2]}", "rename the key"
+    if "number" in expected and isinstance(fault.value, str) and name.isdigit():
+        summary = f'the key "{name}" of {fault.path[-2]} is a text, since it stands in quotes'
+        expected, fix = f"{expected} without quotes", f"take the quotes away: {name}"
+    elif fault.type in _RANGE:
+        expected, fix = f"{expected} {fault.bound}", "take a number within the bounds"
+    return Diagnostic("INT006", "error", where + "@key", summary, expected, fix=fix)
 
 
 def _name_place(path: tuple[str, ...]) -> str:
