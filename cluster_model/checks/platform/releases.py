@@ -38,7 +38,8 @@ class UnknownRelease(Rule):
             known = platform.releases if platform is not None else None
             if platform is not None and known is not None and not known.has(release):
                 older = parse_release(release) < parse_release(known.first)
-                fix = f"upgrade the switches to {known}, and set release to what runs"
+                aim = known.first if known.first == known.last else f"a release from {known}"
+                fix = f"upgrade the switches to {aim}, and set release to what runs"
                 newer = (
                     f"run {known.last} there and say so; or write templates for {release}, as docs/add-a-switch-vendor.md says"
                 )

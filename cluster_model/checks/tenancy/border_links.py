@@ -12,6 +12,7 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.tenancy.exposure import FORGED, list_peers, name_special
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.model.business import BorderLink
 
 INTERNET_MTU_BYTES = 1500
 """What a provider's port takes unless something else was agreed on."""
@@ -37,16 +38,22 @@ class BorderLinkUnusable(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         pools = {IPv4Network(n.pool, strict=False): f"the pool of {n.name}" for n in design.plan.networks if n.pool}
-        for name, peer in list_peers(design).items():
-            for index, link in enumerate(peer.links):
-                if use := name_special(str(link.prefix), {**FORGED, **pools}):
-                    yield self.finding(
-                        f"networks.business.border.peers.{name}.links.{index}.prefix",
-                        f"link {index + 1} of {name} has addresses of {use}",
-                        "a /30 or /31 that the peer gives",
-                        str(link.prefix),
-                        "correct the prefix",
-                    )
+        for where, name, index, link in _list_links(design):
+            if use := name_special(str(link.prefix), {**FORGED, **pools}):
+                yield self.finding(
+                    f"{where}.prefix",
+                    f"link {index + 1} of {name} has addresses of {use}",
+                    "a /30 or /31 that the peer gives",
+                    str(link.prefix),
+                    "correct the prefix",
+                )
+
+
+def _list_links(design: Design) -> Iterator[tuple[str, str, int, BorderLink]]:
+    """Yield (intent path, peer, number from 0, link) of every link to a border peer."""
+    for name, peer in list_peers(design).items():
+        for index, link in enumerate(peer.links):
+            yield f"networks.business.border.peers.{name}.links.{index}", name, index, link
 
 
 class LinksUneven(Rule):
@@ -103,16 +110,15 @@ class LinkMtuLarge(Rule):
     id, severity, title = "BRD023", "warning", "link to a border peer with an MTU above 1500"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        for name, peer in list_peers(design).items():
-            for index, link in enumerate(peer.links):
-                if link.mtu_bytes > INTERNET_MTU_BYTES:
-                    yield self.finding(
-                        f"networks.business.border.peers.{name}.links.{index}.mtu_bytes",
-                        f"packets of up to {link.mtu_bytes} bytes go to {name}, and few peers take over {INTERNET_MTU_BYTES}",
-                        f"<= {INTERNET_MTU_BYTES} bytes, or what the peer has agreed to",
-                        f"{link.mtu_bytes} bytes",
-                        "leave mtu_bytes out, or keep it where the peer's port has the same",
-                    )
+        for where, name, _, link in _list_links(design):
+            if link.mtu_bytes > INTERNET_MTU_BYTES:
+                yield self.finding(
+                    f"{where}.mtu_bytes",
+                    f"packets of up to {link.mtu_bytes} bytes go to {name}, and few peers take over {INTERNET_MTU_BYTES}",
+                    f"<= {INTERNET_MTU_BYTES} bytes, or what the peer has agreed to",
+                    f"{link.mtu_bytes} bytes",
+                    "leave mtu_bytes out, or keep it where the peer's port has the same",
+                )
 
 
 class LinkMtuBeyondLeaf(Rule):
@@ -144,14 +150,15 @@ class LinkMtuBeyondLeaf(Rule):
         business = next((each for each in design.routed if each.name == "business" and each.evpn), None)
         # What comes in by the link crosses the fabric in VXLAN.
         limits |= {f"the fabric with {VXLAN_BYTES} of VXLAN": business.mtu_bytes - VXLAN_BYTES} if business else {}
-        for name, peer in list_peers(design).items() if limits else ():
-            for index, link in enumerate(peer.links):
-                what, limit = min(limits.items(), key=lambda item: item[1])
-                if link.mtu_bytes > limit:
-                    yield self.finding(
-                        f"networks.business.border.peers.{name}.links.{index}.mtu_bytes",
-                        f"MTU {link.mtu_bytes} of the link to {name} is above what {what} carries",
-                        f"<= {limit} bytes ({what})",
-                        f"{link.mtu_bytes} bytes",
-                        "set mtu_bytes to what the peer's port has",
-                    )
+        if not limits:
+            return
+        what, limit = min(limits.items(), key=lambda item: item[1])
+        for where, name, _, link in _list_links(design):
+            if link.mtu_bytes > limit:
+                yield self.finding(
+                    f"{where}.mtu_bytes",
+                    f"MTU {link.mtu_bytes} of the link to {name} is above what {what} carries",
+                    f"<= {limit} bytes ({what})",
+                    f"{link.mtu_bytes} bytes",
+                    "set mtu_bytes to what the peer's port has",
+                )
