@@ -80,6 +80,43 @@ class RailsApart(Rule):
                 )
 
 
+class LeafsApart(Rule):
+    """Build a compute network without spines only where that is meant.
+
+    What it checks:
+        A compute network with `tiers: 1` has one leaf per unit and plane. Where NET031 warns already, this rule does not.
+
+    Why it matters:
+        A NIC reaches those on its own leaf and no others. NCCL crosses rails inside the servers, by NVLink, so that rail-only
+        trains well; a library that does not finds no way from one rail to another, and with a leaf its rail is gone for every
+        server. On InfiniBand each leaf is a subnet that needs a manager of its own. The network does not grow beyond its unit
+        (NET027).
+
+    How to fix:
+        Set `tiers` to auto. Or leave it where rail-only is what you want: one unit, NVLink in every server, NCCL on all.
+
+    Source:
+        Wang et al., Rail-only (2023): the design and what it gives up; NCCL, PXN: rail-local traffic by NVLink.
+    """
+
+    id, severity, title = "NET041", "warning", "compute leafs that share no switch"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        network = design.plan.network("compute")
+        if network is None or network.tiers != 1 or network.leafs_per_unit < 2 or any(RailsApart().find(design)):
+            return
+        if max(network.units, network.planned_units) > 1:  # NET027 refuses that
+            return
+        planes = " in each plane" if network.planes > 1 else ""
+        yield self.finding(
+            "networks.compute.tiers",
+            f"{network.leafs_per_unit} leafs of compute{planes} share no switch: a NIC reaches those on its own leaf alone",
+            "two tiers, or rail-only on purpose",
+            f"1 tier, {count_things(network.leafs_per_unit, 'leaf', 'leafs')}{planes}",
+            "set tiers to auto, or leave it where NCCL alone uses the network and crosses rails by NVLink",
+        )
+
+
 class OneLeafForAllRails(Rule):
     """Spread the rails of a server over leafs.
 

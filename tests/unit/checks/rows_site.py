@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Network
 
-from small_plan import chain, intent, items, networks
+from small_plan import chain, hardware, intent, items, networks
 
 from cluster_model.checks.fabric.addresses import PRIVATE
 from cluster_model.plan.model.overlay import Filter
@@ -60,6 +60,7 @@ HALVES = (("0.0.0.0/1",), ("128.0.0.0/1",))
 PUBLIC = tuple((str(prefix), 24) for prefix in _list_public())
 PAIR = ("10.255.255.0/31", "10.255.255.2/31")
 RAIL_ONLY = networks("compute", tiers=1)
+NVLINK = hardware("test/gpu", "gpus.interconnect", "nvswitch")
 INFINIBAND = {"technology": "infiniband", "mtu_bytes": 4096, "host_mtu_bytes": 4092}
 
 FIRES = {
@@ -135,6 +136,11 @@ FIRES = {
         "hosts": (networks("compute", **{**INFINIBAND, "host_mtu_bytes": 4096}), "IPoIB needs 4 bytes"),
     },
     "NET031": {"pcie": (RAIL_ONLY, "GPUs of gpu on different rails meet over PCIe")},
+    "NET041": {
+        "rail-only": (chain(RAIL_ONLY, NVLINK), "2 leafs of compute share no switch"),
+        "leaf-spine": (networks("compute", tiers=1, design="leaf-spine"), "2 leafs of compute share no switch"),
+        "planes": (chain(RAIL_ONLY, NVLINK, networks("compute", planes=2)), "2 leafs of compute in each plane share no switch"),
+    },
     "NET032": {
         "all rails": (
             chain(networks("compute", leafs_per_unit=1), intent("networks.compute.rails_per_leaf", 2)),
@@ -228,6 +234,12 @@ SILENT = {
     "NET029": {"roce": networks("compute", host_mtu_bytes=1500), "jumbo": networks("storage", host_mtu_bytes=8900)},
     "NET030": {"whole": networks("compute", **INFINIBAND), "ethernet": networks("storage", mtu_bytes=9216)},
     "NET031": {"two tiers": networks("compute", spines=1), "one leaf": networks("compute", tiers=1, leafs_per_unit=1)},
+    "NET041": {
+        "NET031's": RAIL_ONLY,
+        "NET027's": chain(networks("compute", tiers=1, units=2), NVLINK),
+        "one leaf": chain(networks("compute", tiers=1, leafs_per_unit=1), NVLINK),
+        "two tiers": NVLINK,
+    },
     "NET032": {"two leafs": intent("networks.compute.rails_per_leaf", 2)},
     "NET033": {"two": intent("servers.gpu.unit", 2), "not on compute": intent("servers.storage.unit", 1)},
     "NET034": {"local": intent("networks.business.anycast_mac", "02:00:00:00:00:01")},
