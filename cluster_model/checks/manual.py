@@ -61,7 +61,7 @@ def _section(id_: str, rule: type[Rule]) -> list[str]:
     lines = [f"### {id_}", "", f"**{manual.law}** ({rule.severity}: {rule.title})"]
     for name, text in manual.sections.items():
         lines += ["", f"*{name}.* {' '.join(text.split())}"]
-    if rule.stage == "plan":
+    if rule.stage == "plan" and rule.severity == "error":
         lines += ["", "Found while the plan is made, so no other rule is held against it until this is mended."]
     elif not rule.by_intent:
         lines += ["", "A guard: no intent breaks this with what comes with gpuyard."]

@@ -158,3 +158,24 @@ class PortsDoNotSplit(Rule):
     """
 
     id, title, stage = "NET009", "NIC ports that cannot be split over the planes", "plan"
+
+
+class OobOfThreeTiers(Rule):
+    """Know when the out-of-band network has grown a third tier.
+
+    What it checks:
+        `networks.oob` has three tiers, without `tiers` having asked for them, since it has more leafs than a spine has ports.
+
+    Why it matters:
+        Pods of spines and a tier of cores carry ports of 1 Gb/s that never fill them: switches to buy, power and run. One leaf
+        for two racks, or spines with more ports, bring most of these networks back to two tiers.
+
+    How to fix:
+        Set `networks.oob.racks_per_leaf` to the value in the finding, which is the lowest that two tiers join and whose racks fit
+        the leafs' ports; or choose a spine with more ports. Set `tiers` to 3 where it is meant.
+
+    Source:
+        Counts are those of the plan with the other value. A spine joins as many leafs as it has ports (NET005).
+    """
+
+    id, severity, title, stage = "NET042", "info", "out-of-band network of three tiers", "plan"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from cluster_model.catalogue.types import ServerPort as PortType
@@ -17,6 +17,7 @@ from cluster_model.plan.fabric.clos import Clos
 from cluster_model.plan.fabric.legs import ports_for
 from cluster_model.plan.fabric.links import Link
 from cluster_model.plan.fabric.moves import move_cables
+from cluster_model.plan.fabric.oob_tiers import tell_of_tiers
 from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.fabric.sizing import count_positions, count_slots, size_tiers
 from cluster_model.plan.fabric.units import Units
@@ -25,7 +26,7 @@ from cluster_model.plan.fabric.wanted import Models, Wanted
 from cluster_model.plan.fabric.wiring import Wirer
 from cluster_model.plan.floor.placement import Floor, reserve_tops
 from cluster_model.plan.model import Management, ServerPort, SwitchPort, Tier, Vlan
-from cluster_model.plan.ports import Seat, count_ports, speeds_of
+from cluster_model.plan.ports import Layout, Seat, count_ports, speeds_of
 from cluster_model.plan.refusal import Refused
 from cluster_model.plan.services.provisioning import choose_boot_servers, find_boot_port
 
@@ -49,20 +50,24 @@ def plan_blocks(ctx: Context, floor: Floor, leaf: SwitchModel) -> Blocks:
 
     Racks of a later phase have blocks of their own, and numbers behind all of earlier phases.
     """
-    per_leaf = ctx.cluster.networks.oob.racks_per_leaf
-    starts = _number_rows(ctx)
-    blocks: dict[int, list[str]] = {}
-    for spaces in floor.groups.values():
-        for space in spaces:
-            number, position = starts[space.phase, space.rack.row]
-            blocks.setdefault(number + (space.rack.position - position) // per_leaf, []).append(space.rack.name)
     found = Blocks()
-    for number, racks in sorted(blocks.items()):
+    for number, racks in divide_floor(ctx, floor, ctx.cluster.networks.oob.racks_per_leaf).items():
         found.racks.append(racks)
         found.numbers.append(number)
     found.positions = 1 + max(found.numbers, default=0)
     found.tops = reserve_tops(floor, (racks[0] for racks in found.racks), leaf.height_u)
     return found
+
+
+def divide_floor(ctx: Context, floor: Floor, racks_per_leaf: int) -> dict[int, list[str]]:
+    """Return the racks that share a leaf, by the number of their block."""
+    starts = _number_rows(ctx)
+    blocks: dict[int, list[str]] = {}
+    for spaces in floor.groups.values():
+        for space in spaces:
+            number, position = starts[space.phase, space.rack.row]
+            blocks.setdefault(number + (space.rack.position - position) // racks_per_leaf, []).append(space.rack.name)
+    return dict(sorted(blocks.items()))
 
 
 def _number_rows(ctx: Context) -> dict[tuple[int, str], tuple[int, int]]:
@@ -188,12 +193,22 @@ class OobWirer(Wirer):
         super().wire()
         if not self.ctx.failed():
             self._add_vlans()
+            plugged = ((plug.rack, plug.built) for plugs in self.plugs for plug in plugs)
+            tell_of_tiers(self.ctx, self.shape, self.wired.switches, plugged, self._divide, len(self._whole_layout().down))
 
     def _move_cables(self) -> None:
         """Move cables once the site's router has its ports, so that it has the planned ones."""
         if not self.ctx.failed():
             lead_out(self.ctx, self.shape, self.wired.switches, self.links)
         move_cables(self.ctx, self.shape, self.bench, self.wired.switches, self.pdus, self.links)
+
+    def _divide(self, racks_per_leaf: int) -> Iterable[list[str]]:
+        return divide_floor(self.ctx, self.floor, racks_per_leaf).values()
+
+    def _whole_layout(self) -> Layout:
+        """Return the seats of a leaf that has nothing but ports of the BMCs' speed and its uplinks."""
+        uplinks = (self.shape.fabric_speed_gbps, self.shape.clos.uplinks)
+        return self.ctx.layout(self.shape.models.leaf, ((BMC_SPEED_GBPS, self.shape.units.hosts_per_leaf),), uplinks)
 
     def _plugs(self) -> Iterator[Plug]:
         """Yield every plug: PDUs, then servers, then switches.
@@ -302,8 +317,7 @@ class OobWirer(Wirer):
         low = [plug for plug in plugs if plug.segment != SWITCH_SEGMENT]
         high = [plug for plug in plugs if plug.segment == SWITCH_SEGMENT]
         layout = self._leaf_layout(leaf, tuple(plug.speed_gbps for plug in low))
-        uplinks = (self.shape.fabric_speed_gbps, self.shape.clos.uplinks)
-        whole = self.ctx.layout(leaf.model, ((BMC_SPEED_GBPS, self.shape.units.hosts_per_leaf),), uplinks)
+        whole = self._whole_layout()
         seats = whole.down
         missing = len(low) + len(high) - len(seats)
         if missing > 0:
