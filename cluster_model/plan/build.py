@@ -14,13 +14,13 @@ from cluster_model.intent.phases import as_of, count_phases, sort_groups
 from cluster_model.intent.source.facts_csv import FactTables
 from cluster_model.kinds import BUSINESS, COMPUTE, STORAGE
 from cluster_model.names import DeviceName, format_name, format_server, natural_key
+from cluster_model.plan.cabling.media import Cabler
 from cluster_model.plan.context import Context, Place, resolve_server
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft
 from cluster_model.plan.fabric.business_wiring import BusinessWirer
 from cluster_model.plan.fabric.hosts import HostWirer
 from cluster_model.plan.fabric.legs import check_nics, role_of
 from cluster_model.plan.fabric.lossless import plan_lossless
-from cluster_model.plan.fabric.media import Cabler
 from cluster_model.plan.fabric.moves import report_unknown
 from cluster_model.plan.fabric.oob import Blocks, OobWirer, plan_blocks, shape_oob
 from cluster_model.plan.fabric.shape import FabricShape, shape_fabric

@@ -62,6 +62,8 @@ def set_text(data: dict[str, Any], kind: str, text: str) -> None:
     group = next(name for name in data["servers"] if name != "control")
     data["racks"]["exceptions"] = {f"{row}{data['racks']['rows'][row]['racks']:02d}": {"reason": text, "blocked": True}}
     data["servers"]["control"]["place"] = [{"number": 1, "rack": f"{row}01", "u": 20, "reason": text}]
+    if data["name"] == "driving":  # its out-of-band leafs run SONiC, which calls a port so
+        data["cables"] = {"exceptions": [{"cable": "control-001:bmc", "to": "oob-leaf-n01:Ethernet30", "reason": text}]}
     for peer in data["networks"].get("business", {}).get("border", {}).get("peers", {}).values():
         peer["description"] = text
     disks = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cluster_model.plan.cabling.links import Link
+from cluster_model.plan.cabling.media import Shape
 from cluster_model.plan.context import ServerModel
 from cluster_model.plan.draft import ServerDraft, SwitchDraft
 from cluster_model.plan.fabric.addressing import Cut, host_address, prefix, text
 from cluster_model.plan.fabric.legs import Leg
-from cluster_model.plan.fabric.links import Link
-from cluster_model.plan.fabric.media import Shape
 from cluster_model.plan.fabric.wiring import Wirer
 from cluster_model.plan.model import CableKind, ServerPort, Service, ServiceRoute, SwitchPort
 from cluster_model.plan.ports import End, Seat, seat_managers

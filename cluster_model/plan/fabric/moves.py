@@ -14,9 +14,9 @@ from cluster_model.catalogue.types import Mode
 from cluster_model.intent.model.cables import CableException
 from cluster_model.kinds import OOB
 from cluster_model.near import find_near
+from cluster_model.plan.cabling.links import HOST_KINDS, Link
 from cluster_model.plan.context import Context
 from cluster_model.plan.draft import Bench, PduDraft, ServerDraft, SwitchDraft
-from cluster_model.plan.fabric.links import HOST_KINDS, Link
 from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.fabric.upstream import open_cage
 from cluster_model.plan.model import ServiceRoute, SwitchPort

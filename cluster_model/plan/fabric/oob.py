@@ -10,12 +10,12 @@ from cluster_model.intent.model.networks import OobNetwork
 from cluster_model.intent.phases import count_phases
 from cluster_model.kinds import OOB
 from cluster_model.names import DeviceName, format_name
+from cluster_model.plan.cabling.links import Link
 from cluster_model.plan.context import Context, SwitchModel
 from cluster_model.plan.draft import PduDraft, ServerDraft, SwitchDraft
 from cluster_model.plan.fabric.addressing import Cut, PoolTooSmall, cut_pool, pow2, prefix, text
 from cluster_model.plan.fabric.clos import Clos
 from cluster_model.plan.fabric.legs import ports_for
-from cluster_model.plan.fabric.links import Link
 from cluster_model.plan.fabric.moves import move_cables
 from cluster_model.plan.fabric.oob_tiers import tell_of_tiers
 from cluster_model.plan.fabric.shape import FabricShape

@@ -8,10 +8,10 @@ from ipaddress import IPv4Network
 from cluster_model.catalogue.cages import Cage
 from cluster_model.catalogue.types import Mode
 from cluster_model.intent.model.networks import Upstream as Intent
+from cluster_model.plan.cabling.links import Link
 from cluster_model.plan.context import Context
 from cluster_model.plan.draft import SwitchDraft
 from cluster_model.plan.fabric.addressing import text
-from cluster_model.plan.fabric.links import Link
 from cluster_model.plan.fabric.shape import FabricShape
 from cluster_model.plan.model import Upstream
 from cluster_model.plan.ports import mode_for, name_port

@@ -8,11 +8,11 @@ from itertools import groupby
 
 from cluster_model.intent.base import MOST_PHASES
 from cluster_model.names import DeviceName, format_name
+from cluster_model.plan.cabling.links import Link, cut_cables
+from cluster_model.plan.cabling.media import Cabler, Shape
 from cluster_model.plan.context import Context, SwitchModel
 from cluster_model.plan.draft import Bench, ServerDraft, SwitchDraft
 from cluster_model.plan.fabric.addressing import pow2, text
-from cluster_model.plan.fabric.links import Link, cut_cables
-from cluster_model.plan.fabric.media import Cabler, Shape
 from cluster_model.plan.fabric.moves import move_cables
 from cluster_model.plan.fabric.numbers import border_asn, core_asn, leaf_asn, spine_asn
 from cluster_model.plan.fabric.shape import FabricShape

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 import pytest
 from intents import STORAGE, catalogue, findings_of, plan_example, plan_of, read, small
 
+from cluster_model.plan.cabling.media import Cabler
 from cluster_model.plan.context import Context
-from cluster_model.plan.fabric.media import Cabler
 from cluster_model.plan.ports import End
 
 MIXED = small(

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cluster_model.catalogue.ground import Technology
+from cluster_model.plan.cabling.media import Cabler, Choice, Shape
 from cluster_model.plan.draft import SwitchDraft
-from cluster_model.plan.fabric.media import Cabler, Choice, Shape
 from cluster_model.plan.floor.placement import Floor
 from cluster_model.plan.model import Cable, CableKind
 from cluster_model.plan.ports import End, Seat

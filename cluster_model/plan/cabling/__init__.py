@@ -1,0 +1,1 @@
+"""Cables: what joins two ports, and how long it is."""
