@@ -61,7 +61,7 @@ def cut_cables(
         network: the network's name.
         technology: what the links speak.
         links: all planned links of the network.
-        phases: when each device came; one that was put elsewhere by hand counts as come after all.
+        phases: when each device came; one that was put elsewhere by hand counts as come after all. Empty where all came at once.
     """
     _part_mixed(links)
     _part_phases(links, phases)
@@ -103,6 +103,8 @@ def _part_mixed(links: list[Link]) -> None:
 
 def _part_phases(links: list[Link], phases: Mapping[str, int]) -> None:
     """Set the phase that each link chooses with: that of its later end, or the earliest of those that it shares a cage with."""
+    if not phases:
+        return
     for link in links:
         link.phase = max(phases[link.near], phases[link.far.name])
     cages: dict[tuple[str, int], int] = {}

@@ -75,8 +75,10 @@ class Wirer:
             self._wire_cores()
         self._move_cables()
         away = {server.name for group in self.bench.servers.values() for server in group if server.rack != server.home}
-        phases = {link.near: MOST_PHASES + 1 if link.near in away else self.ctx.phase_of(link.near) for link in self.links}
-        phases |= {link.far.name: self.ctx.phase_of(link.far.name) for link in self.links}
+        phases: dict[str, int] = {}
+        if away or self.ctx.phase > 1:
+            phases = {link.near: MOST_PHASES + 1 if link.near in away else self.ctx.phase_of(link.near) for link in self.links}
+            phases |= {link.far.name: self.ctx.phase_of(link.far.name) for link in self.links}
         name, technology = self.shape.name, self.shape.wanted.technology
         self.bench.cables += cut_cables(self.floor, self.cabler, name, technology, self.links, phases)
         self.bench.switches += self.wired.switches

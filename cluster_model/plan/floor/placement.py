@@ -53,6 +53,7 @@ class Floor:
 
     racks: dict[str, Space] = field(default_factory=dict)
     groups: dict[str, list[Space]] = field(default_factory=dict)
+    phases: dict[str, list[list[Space]]] = field(default_factory=dict)  # of each group, the latest first
     turn: dict[tuple[str, int], int] = field(default_factory=dict)
     servers: dict[str, list[Place]] = field(default_factory=dict)  # by group: of server 1, 2, …
     full: set[str] = field(default_factory=set)  # tiers and rack groups already reported as not fitting
@@ -79,6 +80,7 @@ def plan_racks(ctx: Context) -> Floor:
             space = floor.racks[rack.name] = Space(rack, phase)
             if not rack.blocked:
                 floor.groups[group_name].append(space)
+    floor.phases = {name: _by_phase(spaces) for name, spaces in floor.groups.items()}
     return floor
 
 
@@ -260,7 +262,7 @@ def place_switch(
     if stands is not None:
         return stands.rack, stands.u
     every = [floor.racks[rack] for rack in racks] if racks else floor.groups.get(group, [])
-    for spaces in _by_phase(every):
+    for spaces in _by_phase(every) if racks else floor.phases.get(group, []):
         key = (f"{group}/{racks[0]}" if racks else group, spaces[0].phase)
         turn = floor.turn.get(key, 0)
         for step in range(len(spaces)):
