@@ -85,10 +85,7 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: FactTables, digest: st
     for phase in range(1, count_phases(cluster)):
         ctx.standing = _stand(ctx, oob_models, phase)
     ctx.phase = count_phases(cluster)
-    shapes = [shape for kind in SERVING if (shape := shape_fabric(ctx, kind))]
-    floor = plan_racks(ctx)
-    blocks = plan_blocks(ctx, floor, oob_models.leaf)
-    oob_shape = shape_oob(ctx, oob_models, blocks)
+    shapes, floor, blocks, oob_shape = _shape_all(ctx, oob_models)
     place_servers(ctx, floor)
     if ctx.failed() or oob_shape is None:
         return None, ctx.findings
@@ -108,16 +105,21 @@ def _build(cluster: Cluster, catalogue: Catalogue, facts: FactTables, digest: st
     return _assemble(ctx, floor, bench, [*shapes, oob_shape], pdus, tenancy, digest), ctx.findings
 
 
+def _shape_all(ctx: Context, oob_models: Models) -> tuple[list[FabricShape], Floor, Blocks, FabricShape | None]:
+    """Return the networks that serve hosts, the floor without servers, and the out-of-band network with its racks."""
+    shapes = [shape for kind in SERVING if (shape := shape_fabric(ctx, kind))]
+    floor = plan_racks(ctx)
+    blocks = plan_blocks(ctx, floor, oob_models.leaf)
+    return shapes, floor, blocks, shape_oob(ctx, oob_models, blocks)
+
+
 def _stand(ctx: Context, oob_models: Models, phase: int) -> dict[str, Place]:
     """Return where everything stands that was planned up to a phase, the way `_build` places it. Warnings: PLC001.
 
     What finds no room in the racks of its phase is placed with the next.
     """
     before = Context(as_of(ctx.cluster, phase), ctx.catalogue, ctx.facts, servers=ctx.servers, standing=ctx.standing, phase=phase)
-    shapes = [shape for kind in SERVING if (shape := shape_fabric(before, kind))]
-    floor = plan_racks(before)
-    blocks = plan_blocks(before, floor, oob_models.leaf)
-    oob_shape = shape_oob(before, oob_models, blocks)
+    shapes, floor, blocks, oob_shape = _shape_all(before, oob_models)
     before.findings.clear()  # what is wrong with the networks is found, and told, with the whole cluster
     place_servers(before, floor)
     standing = dict(ctx.standing)

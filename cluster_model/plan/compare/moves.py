@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cluster_model.plan.compare.plans import KINDS
@@ -101,22 +101,18 @@ def advise(old: Cluster, new: Cluster) -> list[str]:
     Returns:
         A sentence for each row that grew, and each new row of a rack group that there was, unless it is written by phase.
     """
-    before = {name: _list_phases(row.racks) for name, row in old.racks.rows.items()}
+    before = {name: list(row.phases) for name, row in old.racks.rows.items()}
     phases = max(map(len, before.values()))
     grown = {row for name, group in new.racks.groups.items() if name in old.racks.groups for row in group.rows}
     told = []
     for name, row in new.racks.rows.items():
-        now, was = _list_phases(row.racks), before.get(name, [])
+        now, was = list(row.phases), before.get(name, [])
         is_new = name not in before
         if (is_new and name not in grown) or sum(now) <= sum(was) or now[:phases] == _pad(was, phases):
             continue
         wanted = [*_pad(was, phases), sum(now) - sum(was)]
         told.append(f"racks.rows.{name}.racks: write {wanted} instead of {row.racks}, and what stands keeps its racks")
     return told
-
-
-def _list_phases(racks: int | Sequence[int]) -> list[int]:
-    return [racks] if isinstance(racks, int) else list(racks)
 
 
 def _pad(racks: list[int], phases: int) -> list[int]:

@@ -193,7 +193,7 @@ class OobWirer(Wirer):
         super().wire()
         if not self.ctx.failed():
             self._add_vlans()
-            plugged = ((plug.rack, plug.built) for plugs in self.plugs for plug in plugs)
+            plugged = ((plug.among, plug.built) for plugs in self.plugs for plug in plugs)
             tell_of_tiers(self.ctx, self.shape, self.wired.switches, plugged, self._divide, len(self._whole_layout().down))
 
     def _move_cables(self) -> None:

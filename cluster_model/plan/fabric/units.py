@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import ceil
 
 from cluster_model.intent.model.business import BusinessNetwork
 from cluster_model.intent.model.networks import StorageNetwork
-from cluster_model.intent.phases import count_phases, list_numbers, order_servers
+from cluster_model.intent.phases import count_phases, order_servers
 from cluster_model.plan.context import Context
 from cluster_model.plan.fabric.addressing import pow2
 from cluster_model.plan.fabric.clos import derive_uplinks
@@ -96,13 +97,11 @@ def fill_units(ctx: Context, wanted: Wanted, speed_gbps: int) -> Units:
         speeds = [leg.speed_gbps for g in groups for leg in wanted.legs[g]]
         mixed = sum(a != b for a, b in pairwise(speeds))
     assert isinstance(wanted.intent, StorageNetwork | BusinessNetwork)
-    before = [sum(sum(ctx.cluster.servers[g].phases[:phase]) for g in groups) for phase in range(1, count_phases(ctx.cluster))]
-    first = next((total for total in before if total), len(seats))  # the first phase decides, so that no later one moves it
+    joined = min(ctx.cluster.servers[g].joined for g in groups)
+    first = sum(sum(ctx.cluster.servers[g].phases[:joined]) for g in groups)  # it decides, so that no later phase moves it
     size = wanted.intent.unit or _largest_unit(wanted, first, speed_gbps, mixed)
     units = tuple(tuple(seats[start : start + size]) for start in range(0, len(seats), size))
-    ends = [0, *(ceil(total / size) for total in before), len(units)]
-    phases = tuple(b - a for a, b in pairwise(ends))
-    return Units(units, *_full_leaf(wanted, size), mixed, phases=phases)
+    return Units(units, *_full_leaf(wanted, size), mixed, phases=_count_by_phase(ctx, units))
 
 
 def _count_speeds(wanted: Wanted) -> int:
@@ -136,14 +135,12 @@ def _fill_scalable_units(ctx: Context, wanted: Wanted, speed_gbps: int) -> Units
                 fix=f"set it to {most}, or plan another unit" if most > 0 else "plan fewer fabric managers",
                 where=f"servers.{g}.{'planned' if ctx.cluster.servers[g].planned else 'count'}",
             )
-    units, phases = _cut_units(ctx, size_of, {first: reserved})
-    return Units(units, hosts_per_leaf, host_gbps, _count_speeds(wanted) - 1, managers, phases)
+    units = _cut_units(ctx, size_of, {first: reserved})
+    return Units(units, hosts_per_leaf, host_gbps, _count_speeds(wanted) - 1, managers, _count_by_phase(ctx, units))
 
 
-def _cut_units(
-    ctx: Context, size_of: dict[str, int], kept: dict[str, int]
-) -> tuple[tuple[tuple[Seat, ...], ...], tuple[int, ...]]:
-    """Return the units in the order of their coming, and how many each phase brought.
+def _cut_units(ctx: Context, size_of: dict[str, int], kept: dict[str, int]) -> tuple[tuple[Seat, ...], ...]:
+    """Return the units in the order of their coming.
 
     Args:
         ctx: the planner's bench.
@@ -151,14 +148,16 @@ def _cut_units(
         kept: seats of a group's first unit that stay empty.
     """
     found: dict[Seat, list[Seat]] = {}  # by group and number of the unit in it
-    came: list[int] = []
-    numbers = {g: list_numbers(ctx.cluster.servers[g]) for g in size_of}
-    for phase in range(count_phases(ctx.cluster)):
-        for g, size in size_of.items():
-            for number in numbers[g][phase] if phase < len(numbers[g]) else ():
-                found.setdefault((g, (number - 1 + kept.get(g, 0)) // size), []).append((g, number))
-        came.append(len(found) - sum(came))
-    return tuple(map(tuple, found.values())), tuple(came)
+    for g, number in order_servers(ctx.cluster, list(size_of)):
+        found.setdefault((g, (number - 1 + kept.get(g, 0)) // size_of[g]), []).append((g, number))
+    return tuple(map(tuple, found.values()))
+
+
+def _count_by_phase(ctx: Context, units: tuple[tuple[Seat, ...], ...]) -> tuple[int, ...]:
+    """Return the units that each phase brought: those whose first server came in it."""
+    last = {g: list(accumulate(group.phases)) for g, group in ctx.cluster.servers.items()}
+    came = Counter(bisect_left(last[g], number) for (g, number), *_ in units)
+    return tuple(came[phase] for phase in range(count_phases(ctx.cluster)))
 
 
 def _manager_legs(ctx: Context, wanted: Wanted) -> tuple[tuple[Seat, Leg], ...]:
