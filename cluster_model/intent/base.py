@@ -99,7 +99,8 @@ _NOT_ZONES = {"posix", "right", "posixrules", "localtime", "Factory"}
 Text = Annotated[str, Field(pattern=TEXT, max_length=400)]
 """A sentence in one line; whatever it is written into quotes it."""
 Reason = Annotated[str, Field(pattern=TEXT, min_length=3, max_length=400)]
-Name = Annotated[str, Field(pattern=NAME, max_length=31)]
+NAME_LENGTH = 31
+Name = Annotated[str, Field(pattern=NAME, max_length=NAME_LENGTH)]
 SecretName = Annotated[str, Field(pattern=NAME)]
 FileName = Annotated[str, Field(pattern=FILE_NAME, max_length=200)]
 """A file in the cluster's folder or below it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from cluster_model.intent.base import Model
@@ -41,6 +41,7 @@ def build_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
+@lru_cache(maxsize=1024)
 def find_schema(path: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return the schemas that a value at this path may have (several for a union), `null` left out; empty when it has none."""
     choices = _expand(build_schema())

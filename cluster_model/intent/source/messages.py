@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.json_schema import describe_key, describe_schema, find_schema, list_keys
+from cluster_model.intent.source.fitting import fit_text
 from cluster_model.intent.source.places import Source
 from cluster_model.intent.source.yaml_source import describe_value
 from cluster_model.near import find_near, suggest
@@ -111,7 +112,7 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
         name = f"item {int(fault.path[-1]) + 1} of {fault.path[-2]}"
     expected = describe_schema(fault.path, fault.is_key)
     if fault.is_key:
-        return _explain_key(fault, where, name, expected)
+        return _explain_key(fault, where, name, expected, source)
     if fault.type == "extra_forbidden":
         return _explain_unknown(fault, where, name)
     if fault.type == "missing":
@@ -154,8 +155,11 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
     return Diagnostic("INT003", "error", where, f"{name} is {actual}", expected, fix=fix)
 
 
-def _explain_key(fault: _Fault, where: str, name: str, expected: str) -> Diagnostic:
+def _explain_key(fault: _Fault, where: str, name: str, expected: str, source: Source) -> Diagnostic:
     summary, fix = f"{name} cannot be a key of {fault.path[-2]}", "rename the key"
+    near = fit_text(name, [{"pattern": p} for kind in find_schema(fault.path[:-1]) for p in kind.get("patternProperties", ())])
+    if near and ".".join((*fault.path[:-1], near)) not in source.values:
+        fix = f"rename the key to {near}"
     if "number" in expected and isinstance(fault.value, str) and name.isdigit():
         summary = f'the key "{name}" of {fault.path[-2]} is a text, since it stands in quotes'
         expected, fix = f"{expected} without quotes", f"take the quotes away: {name}"
@@ -193,8 +197,8 @@ def _explain_format(fault: _Fault, where: str, name: str, expected: str) -> Diag
     summary, fix = f'{name} cannot be "{fault.value}"', "write it in that form"
     if fault.type == "ipv4_prefix":
         fix = _suggest_prefix(fault.value) or fix
-    elif fault.value != fault.value.lower() and "lower" in expected:
-        fix = f"write {fault.value.lower()}"
+    elif near := fit_text(fault.value, find_schema(fault.path)):
+        fix = f"write {near}"
     return Diagnostic("INT006", "error", where, summary, expected, fix=fix)
 
 
