@@ -74,10 +74,10 @@ def finding_options(command: Command) -> Command:
     )
 
 
-def inspect_cluster(path: Path) -> Inspection:
+def inspect_cluster(path: Path, *, rules: bool = True) -> Inspection:
     """Return how far a cluster gets, and what is found on the way; while it is read, Ctrl-C ends the command at once."""
     with while_reading(click.get_current_context(silent=True) is not None):
-        return inspect(path)
+        return inspect(path, rules=rules)
 
 
 def report_inspection(inspection: Inspection, form: Format, strict: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import click
 
@@ -20,6 +21,12 @@ def command(markdown: bool) -> None:
 
         click.echo(write_reference(), nl=False)
         return
+    click.echo(write_schema(), nl=False)
+
+
+@cache
+def write_schema() -> str:
+    """Return the JSON Schema as text: docs/schema/cluster.schema.json."""
     from cluster_model.intent.model.json_schema import build_schema
 
-    click.echo(json.dumps(build_schema(), indent=2, ensure_ascii=False))
+    return json.dumps(build_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cluster_model.intent.model.networks import DEFAULT_NOS
+
 if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
     from cluster_model.catalogue.types import Server
@@ -53,14 +55,17 @@ class Choices:
     """What is chosen beside the options, until the planner agrees.
 
     Args:
-        servers: GPU servers, of `gpus_each` GPUs.
+        servers: GPU servers to build now, of `gpus_each` GPUs.
         managers: fabric managers.
         per_rack: GPU servers per rack.
         pools: prefix length of each network's pool.
         network_racks: racks for all that is no GPU server, of `network_kw` each.
-        spines: compute spines; None where bandwidth alone says how many.
         ratios: oversubscription of networks that have any.
         shares_oob: whether two racks of a large hall share an out-of-band leaf.
+        planned: GPU servers in the end; 0 where that is all that are built now.
+        added: (switches, cables between them) that are built now for what is planned, where nobody asked to plan; None where
+            somebody did.
+        offer: where no room is kept, the least (servers, switches that they add) that could be planned; None where nothing can.
     """
 
     servers: int
@@ -70,9 +75,16 @@ class Choices:
     network_racks: int
     network_kw: int
     pools: dict[str, int] = field(default_factory=lambda: {name: pool.prefixlen for name, pool in POOLS.items()})
-    spines: int | None = None
     ratios: dict[str, int] = field(default_factory=dict)
     shares_oob: bool = True
+    planned: int = 0
+    added: tuple[int, int] | None = None
+    offer: tuple[int, int] | None = None
+
+    @property
+    def final(self) -> int:
+        """Return the GPU servers in the end."""
+        return max(self.servers, self.planned)
 
 
 def begin_choices(wanted: Mapping[str, Any], catalogue: Catalogue) -> Choices:
@@ -112,10 +124,16 @@ def begin_choices(wanted: Mapping[str, Any], catalogue: Catalogue) -> Choices:
     if managers is None:
         managers = MANAGERS if is_managed and _can_manage(leaf, catalogue) else 0
     fitting = max(1, (RACK_U - 1) // math.ceil(device.u_height))  # the top unit is an out-of-band leaf's
-    count = math.ceil(wanted["gpus"] / server.gpus.count)
-    network_racks = max(2, math.ceil((3 + wanted["storage"] + managers) / 8) + math.ceil(count / 16))
+    each, count = server.gpus.count, math.ceil(wanted["gpus"] / server.gpus.count)
+    planned = math.ceil((wanted["planned"] or 0) / each)
+    if planned and planned < count:
+        raise click.UsageError(
+            f"--planned: {wanted['planned']:,} GPUs in the end are fewer than the {count * each:,} that are built now; give "
+            f"{count * each} or more, or fewer --gpus"
+        )
+    network_racks = max(2, math.ceil((wanted["control"] + wanted["storage"] + managers) / 8) + math.ceil(count / 16))
     network_kw = 45 if switch and switch.power.maximum_w > STRONG_W else 30
-    return Choices(count, server.gpus.count, managers, min(wanted["per_rack"], fitting), network_racks, network_kw)
+    return Choices(count, each, managers, min(wanted["per_rack"], fitting), network_racks, network_kw, planned=planned)
 
 
 def choose_values(name: str, wanted: Mapping[str, Any], choices: Choices, catalogue: Catalogue) -> dict[str, Any]:
@@ -132,26 +150,25 @@ def choose_values(name: str, wanted: Mapping[str, Any], choices: Choices, catalo
     """
     server, leaf, count = catalogue.server(wanted["server"]), choose_leaf(wanted, catalogue), choices.servers
     assert server is not None
-    has_compute = _compute_speed(server) > 0
-    unit = _choose_unit(wanted, count, leaf, catalogue) if has_compute else None
-    racks, racks_in_all = _choose_racks(choices, server)
+    has_compute, nos = _compute_speed(server) > 0, _name_nos(wanted["nos"])
+    unit = _choose_unit(wanted, choices.final, leaf, catalogue) if has_compute else None
+    racks, racks_in_all = _choose_racks(choices, server, wanted["rows"])
     compute = {"leaf": leaf, "spine": wanted["spine"], "technology": wanted["technology"]}
     if wanted["technology"] == "roce":
-        compute["nos"] = wanted["nos"]
+        compute["nos"] = nos
     if has_compute and unit is None:
-        compute["rails_per_leaf"] = _share_leafs(server, count, leaf, catalogue)
-    if choices.spines:
-        compute["switches"] = {"spine": choices.spines}
+        compute["rails_per_leaf"] = share_leafs(server, choices, leaf, catalogue)
     servers: dict[str, Any] = {
         "gpu": {
             "id": 1,
             "model": wanted["server"],
             "count": count,
+            "planned": choices.planned if choices.planned > count else None,
             "unit": unit,
             "racks": "gpu",
             "per_rack": choices.per_rack,
         },
-        "control": {"id": 3, "model": CONTROL_SERVER, "count": 3, "racks": "network"},
+        "control": {"id": 3, "model": CONTROL_SERVER, "count": wanted["control"], "racks": "network"},
     }
     networks: dict[str, Any] = {"compute": compute, "oob": _choose_oob(wanted, racks_in_all, choices.shares_oob, catalogue)}
     values: dict[str, Any] = {
@@ -164,7 +181,7 @@ def choose_values(name: str, wanted: Mapping[str, Any], choices: Choices, catalo
     if not has_compute:
         del networks["compute"]
     if wanted["storage"] or not has_compute:
-        networks["storage"] = {"leaf": ARISTA["storage"] if wanted["nos"] == "eos" else STORAGE_LEAF, "nos": wanted["nos"]}
+        networks["storage"] = {"leaf": ARISTA["storage"] if wanted["nos"] == "eos" else STORAGE_LEAF, "nos": nos}
     if wanted["storage"]:
         servers["storage"] = {"id": 2, "model": STORAGE_SERVER, "count": wanted["storage"], "racks": "network"}
         values["ceph"] = {"hosts": "storage", "pools": {"datasets": {"replicas": 3}}}
@@ -177,8 +194,8 @@ def choose_values(name: str, wanted: Mapping[str, Any], choices: Choices, catalo
             "manages": "compute",
         }
     if wanted["tenants"]:
-        networks["business"] = {"leaf": ARISTA["business"] if wanted["nos"] == "eos" else BUSINESS_LEAF, "nos": wanted["nos"]}
-        values["tenants"] = _share_servers(wanted["tenants"], count, choices.gpus_each)
+        networks["business"] = {"leaf": ARISTA["business"] if wanted["nos"] == "eos" else BUSINESS_LEAF, "nos": nos}
+        values["tenants"] = _share_servers(wanted["tenants"], choices)
     for key, ratio in choices.ratios.items():
         networks[key]["oversubscription"] = ratio
     pooled = {key: choices.pools[key] for key in networks if key != "compute" or wanted["technology"] == "roce"}
@@ -207,19 +224,38 @@ def _choose_unit(wanted: Mapping[str, Any], count: int, leaf: str, catalogue: Ca
     if wanted["unit"]:
         return int(wanted["unit"])
     if wanted["technology"] == "infiniband":
-        most = max(1, _count_ports(leaf, catalogue) // 2)
+        most = full_unit(leaf, catalogue)
         return math.ceil(count / math.ceil(count / most))
     return UNIT if count > UNIT else None
 
 
-def _choose_racks(choices: Choices, server: Server) -> tuple[dict[str, Any], int]:
-    """Return the rows and groups of racks for GPU servers and for all else, and how many racks these are."""
-    gpu_racks, network_racks = math.ceil(choices.servers / choices.per_rack), choices.network_racks
+def full_unit(leaf: str, catalogue: Catalogue) -> int:
+    """Return the servers of a unit that half a leaf's ports serve, one rail each."""
+    return max(1, _count_ports(leaf, catalogue) // 2)
+
+
+def _choose_racks(choices: Choices, server: Server, hall: tuple[int, int] | None) -> tuple[dict[str, Any], int]:
+    """Return the rows and groups of racks for GPU servers and for all else, and how many racks these are.
+
+    In a `hall` of (rows, racks in each) whole rows are laid out: all else has as few as will do, GPU servers have the others.
+    These may be more rows than the hall has, so that it can be said how many are needed.
+    """
+    gpu_racks, network_racks = math.ceil(choices.final / choices.per_rack), choices.network_racks
     rack_kw = math.ceil(choices.per_rack * server.power.maximum_w / 1000 * 1.1)
     letters = [a for a in _LETTERS if a.startswith("N")]
-    length = max(ROW_RACKS, math.ceil(gpu_racks / (ROWS - len(letters))), math.ceil(network_racks / len(letters)))
-    if length > MOST_RACKS:
+    least = max(math.ceil(gpu_racks / (ROWS - len(letters))), math.ceil(network_racks / len(letters)))
+    length = hall[1] if hall else max(ROW_RACKS, least)
+    if max(length, least) > MOST_RACKS:
         raise click.UsageError(f"--gpus: {gpu_racks + network_racks} racks are more than rows have room for; raise --per-rack")
+    if hall:
+        if length < least:
+            usual = max(ROW_RACKS, least)
+            rows = max(hall[0], math.ceil(gpu_racks / usual) + math.ceil(network_racks / usual))
+            raise click.UsageError(
+                f"--rows: rows of {hall[1]} racks are too short for {gpu_racks + network_racks}; give {rows}x{usual}"
+            )
+        network_racks = math.ceil(network_racks / length) * length
+        gpu_racks = max(math.ceil(gpu_racks / length), hall[0] - network_racks // length) * length
     gpu_rows = _cut_rows((a for a in _LETTERS if not a.startswith("N")), gpu_racks, length, 1)
     network_rows = _cut_rows(letters, network_racks, length, len(gpu_rows) + 1)
     groups = {
@@ -227,6 +263,11 @@ def _choose_racks(choices: Choices, server: Server) -> tuple[dict[str, Any], int
         "network": {"id": 2, "rows": list(network_rows), "power_kw": choices.network_kw, "feed_kw": choices.network_kw},
     }
     return {"rows": gpu_rows | network_rows, "groups": groups}, gpu_racks + network_racks
+
+
+def count_rows(values: Mapping[str, Any]) -> int:
+    """Return the rows of racks of an intent as `choose_values` returns it."""
+    return len(values["racks"]["rows"])
 
 
 def place_pools(lengths: Mapping[str, int], taken: Sequence[IPv4Network]) -> dict[str, IPv4Network]:
@@ -251,11 +292,12 @@ def place_pools(lengths: Mapping[str, int], taken: Sequence[IPv4Network]) -> dic
     return placed
 
 
-def _share_servers(tenants: int, count: int, gpus: int) -> dict[str, Any]:
-    """Return tenants with equal parts of `count` servers of `gpus` GPUs, each with a subnet that has room for all of them."""
+def _share_servers(tenants: int, choices: Choices) -> dict[str, Any]:
+    """Return tenants with equal parts of the GPU servers, each with a subnet that has room for all of them in the end."""
+    count = choices.servers
     if tenants > count:
         raise click.UsageError(f"--tenants: {tenants} tenants want a server each, and there are {count}")
-    bits = max(8, (count + FIRST_PLACE + 1).bit_length())  # of a host address: a server's place is its number
+    bits = max(8, (choices.final + FIRST_PLACE + 1).bit_length())  # of a host address: a server's place is its number
     if tenants << bits > TENANT_POOL.num_addresses:
         raise click.UsageError(f"--tenants: {tenants} subnets of /{32 - bits} are more than {TENANT_POOL} holds")
     subnets = TENANT_POOL.subnets(new_prefix=32 - bits)
@@ -265,7 +307,7 @@ def _share_servers(tenants: int, count: int, gpus: int) -> dict[str, Any]:
         found[f"tenant-{index + 1:02d}"] = {
             "id": index + 1,
             "servers": [f"gpu-{first:03d}..gpu-{last:03d}"],
-            "gpus": (last - first + 1) * gpus,
+            "gpus": (last - first + 1) * choices.gpus_each,
             "subnets": {"front": {"id": 1, "cidr": str(next(subnets))}},
         }
     return found
@@ -282,19 +324,31 @@ def _can_manage(leaf: str, catalogue: Catalogue) -> bool:
     return manager is not None and _compute_speed(manager) in own
 
 
-def _share_leafs(server: Server, count: int, leaf: str, catalogue: Catalogue) -> int | None:
-    """Return how many rails of a small, single unit share a leaf: as many as leave it two leafs without oversubscription."""
+def share_leafs(server: Server, choices: Choices, leaf: str, catalogue: Catalogue) -> int | None:
+    """Return how many rails of a small, single unit share a leaf: as many as leave it two leafs without oversubscription.
+
+    What is built now leaves cages whole; what is planned may fill both halves of them.
+    """
     rails = len({port.rail for port in server.network.ports if port.network == "compute" and port.rail is not None})
-    links = 2 * count  # each rail, down and up
-    fitting = [n for n in range(2, rails // 2 + 1) if rails % n == 0 and links * n <= _count_ports(leaf, catalogue)]
+    now, then = _count_ports(leaf, catalogue), _count_ports(leaf, catalogue, _compute_speed(server))
+    each = 2  # links of a rail of a server, down and up
+    fitting = [
+        n
+        for n in range(2, rails // 2 + 1)
+        if rails % n == 0 and each * n * choices.servers <= now and each * n * choices.final <= then
+    ]
     return max(fitting, default=None)
 
 
-def _count_ports(model: str, catalogue: Catalogue) -> int:
-    """Return the ports of a switch for hosts and switches, with every cage in its native mode."""
+def _count_ports(model: str, catalogue: Catalogue, speed_gbps: int = 0) -> int:
+    """Return the ports of a switch for hosts and switches: with every cage in its native mode, or in that of a speed it has."""
     switch = catalogue.switch(model)
-    groups = switch.cages if switch else []
-    return sum(group.count * int(group.modes[0].partition("x")[0]) for group in groups if not group.for_managers)
+    ports = 0
+    for group in switch.cages if switch else []:
+        modes = [tuple(map(int, mode.split("x"))) for mode in group.modes]
+        of_speed = [count for count, speed in modes if speed == speed_gbps]
+        ports += 0 if group.for_managers else group.count * max(of_speed, default=modes[0][0])
+    return ports
 
 
 def _choose_oob(wanted: Mapping[str, Any], racks: int, is_shared: bool, catalogue: Catalogue) -> dict[str, Any]:
@@ -307,9 +361,14 @@ def _choose_oob(wanted: Mapping[str, Any], racks: int, is_shared: bool, catalogu
     return {
         "leaf": wanted["oob_leaf"],
         "spine": spine,
-        "nos": wanted["nos"] if runs else "sonic",
+        "nos": _name_nos(wanted["nos"]) if runs else None,
         "racks_per_leaf": racks_per_leaf,
     }
+
+
+def _name_nos(nos: str) -> str | None:
+    """Return what a network says of its network operating system: nothing where it is the default."""
+    return nos if nos != DEFAULT_NOS else None
 
 
 def _cut_rows(letters: Iterable[str], racks: int, most: int, first_id: int) -> dict[str, dict[str, int]]:

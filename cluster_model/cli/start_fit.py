@@ -5,7 +5,9 @@ The planner alone knows what fits. Where it refuses a start, the choice that it 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from shutil import copyfile
@@ -16,7 +18,8 @@ import click
 
 from cluster_model.checks.wording import count_things
 from cluster_model.cli.common import inspect_cluster
-from cluster_model.cli.start import Choices, begin_choices, choose_values
+from cluster_model.cli.start import Choices, begin_choices, choose_values, count_rows
+from cluster_model.cli.start_room import keep_room
 from cluster_model.cli.template import write_template
 from cluster_model.reading import list_catalogue
 from cluster_model.texts import show_text
@@ -31,16 +34,18 @@ OPTIONS = (
     ("site.domain", "name"),
     ("racks.groups.gpu", "per_rack"),
     ("servers.gpu.model", "server"),
+    ("servers.gpu.planned", "planned", "gpus"),
     ("servers.gpu", "unit", "gpus"),
+    ("servers.control", "control"),
     ("servers.storage", "storage"),
     ("networks.compute.spine", "spine", "leaf", "gpus"),
     ("networks.compute.nos", "nos"),
-    ("networks.compute", "leaf", "unit", "fabric_managers", "gpus"),
+    ("networks.compute", "leaf", "unit", "fabric_managers", "planned", "gpus"),
     ("networks.oob", "oob_leaf"),
     ("networks.storage", "storage", "gpus"),
     ("networks.business", "tenants"),
     ("tenants", "tenants"),
-    ("", "gpus"),
+    ("", "planned", "gpus"),
 )
 """Options by the beginning of the key that they fill: of the first line that fits the first one that was given."""
 ADVICE = {
@@ -70,40 +75,79 @@ def fit_start(name: str, wanted: Mapping[str, Any], catalogue: Catalogue, own: P
     Raises:
         click.UsageError: there is no such cluster, for a reason that an option can mend.
     """
-    first, choices = begin_choices(wanted, catalogue), begin_choices(wanted, catalogue)
-    small: dict[str, str] = {}
+    first = begin_choices(wanted, catalogue)
+    if not first.planned:
+        keep_room(name, wanted, first, catalogue)
+    choices, small = _copy(first), dict[str, str]()
     for _ in range(MOST_STEPS):
         values = choose_values(name, wanted, choices, catalogue)
-        text = write_template(name, values)
+        is_ours = bool(choices.added is not None and choices.planned > choices.servers)  # nobody asked for what is planned
+        if is_ours and _lacks_rows(values, wanted):
+            choices, small = _copy(first, planned=0), {}
+            continue
+        # What is planned asks for all that what is built does, and for more: power, ports and addresses.
+        grown = _grow(values)
+        text = write_template(name, grown)
         inspection = _inspect(text, own)
         errors = [finding for finding in inspection.findings if finding.severity == "error"]
         if errors and not give_way(errors, wanted, choices, small):
-            break
-        if not errors and not _pair_spines(inspection, choices):
+            if not is_ours:
+                break
+            choices, small = _copy(first, planned=0), {}
+        elif not errors and not _leave_out(name, values, own, wanted, choices, first):
+            if _lacks_rows(values, wanted):
+                raise click.UsageError(_ask_for_rows(values, wanted))
             pools = {network: IPv4Network(intent["pool"]) for network, intent in values["networks"].items() if "pool" in intent}
-            return text, _explain(wanted, first, choices, pools, small)
+            return text if grown == values else write_template(name, values), _explain(wanted, first, choices, pools, small)
     raise click.UsageError(_retell(errors, {"name": name, **wanted}))
 
 
-def _inspect(text: str, own: Path) -> Inspection:
+def _grow(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an intent with all built that it plans."""
+    group = values["servers"]["gpu"]
+    return {**values, "servers": {**values["servers"], "gpu": {**group, "count": group["planned"] or group["count"]}}}
+
+
+def _copy(choices: Choices, **changes: Any) -> Choices:
+    return replace(choices, pools={**choices.pools}, ratios={**choices.ratios}, **changes)
+
+
+def _lacks_rows(values: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return wanted["rows"] is not None and count_rows(values) > wanted["rows"][0]
+
+
+def _ask_for_rows(values: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Return what is said where a valid cluster needs more rows than the hall has: how many it needs."""
+    rows, racks = wanted["rows"]
+    groups = {name: len(group["rows"]) for name, group in values["racks"]["groups"].items()}
+    return (
+        f"--rows: {count_things(groups['gpu'], 'row')} of GPU servers and {count_things(groups['network'], 'row')} of all else "
+        f"are more than {rows} rows of {racks} racks; give {count_rows(values)}x{racks}, or ask for fewer GPUs"
+    )
+
+
+def _inspect(text: str, own: Path, *, rules: bool = True) -> Inspection:
     with TemporaryDirectory(prefix="gpuyard-new-") as folder:
         for file in list_catalogue(own)[0]:
             copy = Path(folder, "catalogue", file.relative_to(own))
             copy.parent.mkdir(parents=True, exist_ok=True)
             copyfile(file, copy)
         Path(folder, "cluster.yml").write_text(text, "utf-8")
-        return inspect_cluster(Path(folder))
+        return inspect_cluster(Path(folder), rules=rules)
 
 
 def give_way(errors: Sequence[Diagnostic], wanted: Mapping[str, Any], choices: Choices, small: dict[str, str]) -> bool:
     """Change what the errors name, if all of it is ours to change; `small` keeps what each pool was too small for."""
     pools = {error.where.split(".")[1]: error for error in errors if error.id == "ADR001"}
-    lacks_ports = any(error.id == "NET007" for error in errors) and choices.servers > 1
+    lacks_ports = any(error.id == "NET007" for error in errors) and choices.final > 1
     lacks_racks = any(error.id == "PLC001" and not error.where.startswith("servers.gpu.") for error in errors)
     lacks_power = any(error.id == "PWR001" and error.where.startswith("racks.groups.network") for error in errors)
     is_crowded = choices.shares_oob and any(error.id == "NET001" and error.where == "networks.oob.leaf" for error in errors)
     wide = {error.where.split(".")[1] for error in errors if error.id == "NET005"}
-    may_be_oversubscribed = wide <= {"storage", "business"} and all(choices.ratios.get(each, 1) < MOST_RATIO for each in wide)
+    has_room = choices.added is not None and choices.planned > choices.servers  # which gives way before bandwidth does
+    may_be_oversubscribed = (
+        not has_room and wide <= {"storage", "business"} and all(choices.ratios.get(each, 1) < MOST_RATIO for each in wide)
+    )
     ours = {
         "NET005": may_be_oversubscribed,
         "ADR001": pools,
@@ -117,7 +161,9 @@ def give_way(errors: Sequence[Diagnostic], wanted: Mapping[str, Any], choices: C
     for network, error in pools.items():
         choices.pools[network] -= 1
         small[network] = error.summary.removeprefix("the pool is too small for the ")
-    if lacks_ports and wanted["unit"] and wanted["fabric_managers"] is None:
+    if lacks_ports and choices.planned > choices.servers:
+        choices.planned -= 1
+    elif lacks_ports and wanted["unit"] and wanted["fabric_managers"] is None:
         choices.managers = 0  # servers and unit are named, the managers are not
     elif lacks_ports:
         choices.servers -= 1
@@ -132,12 +178,22 @@ def give_way(errors: Sequence[Diagnostic], wanted: Mapping[str, Any], choices: C
     return True
 
 
-def _pair_spines(inspection: Inspection, choices: Choices) -> bool:
-    """Choose two compute spines where bandwidth alone asks for one, and return whether it does: losing one is to be survived."""
-    compute = inspection.plan.network("compute") if inspection.plan else None
-    if choices.spines or compute is None or compute.spines_per_pod != 1 or compute.uplinks < 2:
+def _leave_out(name: str, values: dict[str, Any], own: Path, wanted: Mapping[str, Any], choices: Choices, first: Choices) -> bool:
+    """Leave a server or the fabric managers out where the last server begins a unit of its own, and return whether it did.
+
+    Where servers are planned beyond those that are built, a unit more takes the server whose ports the managers have.
+    """
+    unit = values["servers"]["gpu"]["unit"]
+    if not choices.managers or not unit or choices.planned <= choices.servers:
         return False
-    choices.spines = 2
+    plan = _inspect(write_template(name, values), own, rules=False).plan
+    compute = plan.network("compute") if plan else None
+    if compute is None or compute.units <= math.ceil(choices.servers / unit):
+        return False
+    if wanted["unit"] and wanted["fabric_managers"] is None:
+        choices.managers, choices.planned = 0, first.planned
+    else:
+        choices.servers -= 1
     return True
 
 
@@ -150,14 +206,16 @@ def _explain(
     of SU counts: full units, with no port for managers. A switch's own subnet manager serves 2,048 nodes (QM97X0 user manual,
     Software Management).
     """
-    notes, gpus = [], choices.servers * choices.gpus_each
+    notes, each = [], choices.gpus_each
+    gpus = choices.servers * each
     if choices.servers < first.servers:
         notes.append(
             f"{choices.servers:,} servers ({gpus:,} GPUs) instead of {first.servers:,}: the {choices.managers} fabric managers "
             "take the leaf ports of the one left out, as in NVIDIA's DGX SuperPOD; --fabric-managers 0 keeps them all"
         )
     elif gpus != wanted["gpus"]:
-        notes.append(f"{count_things(choices.servers, 'server')} ({gpus:,} GPUs): a {wanted['server']} has {choices.gpus_each}")
+        notes.append(f"{wanted['gpus']:,} GPUs become {gpus:,}: {count_things(choices.servers, 'server')} of {each}")
+    notes += _explain_room(wanted, first, choices)
     if choices.managers < first.managers:
         notes.append(
             f"no fabric managers: {choices.servers:,} servers in full units of {wanted['unit']} take every port of their leafs; "
@@ -180,6 +238,35 @@ def _explain(
             f"networks.{network}.pool is {pool} ({pool.num_addresses:,} addresses): a /{narrower} is too small for the {role}"
         )
     return notes
+
+
+def _explain_room(wanted: Mapping[str, Any], first: Choices, choices: Choices) -> list[str]:
+    """Return what is said of the servers that are planned beyond those that are built."""
+    gpus = choices.final * choices.gpus_each
+    if wanted["planned"]:
+        if choices.planned < first.planned:
+            return [
+                f"{choices.final:,} servers ({gpus:,} GPUs) in the end instead of {first.planned:,}: fabric managers take ports"
+            ]
+        if gpus != wanted["planned"] and choices.final > choices.servers:
+            return [f"{wanted['planned']:,} GPUs in the end become {gpus:,}: {choices.final:,} servers of {first.gpus_each}"]
+        return []
+    if choices.final == choices.servers:
+        if first.offer is None:
+            return []
+        planned, more = first.offer
+        return [
+            f"no room to grow: {planned:,} servers in the end would take {more} more switches from the start; --planned "
+            f"{planned * first.gpus_each} keeps room for them"
+        ]
+    switches, cables = choices.added or (0, 0)
+    more_now = [
+        f"{count:,} {what}" for count, what in ((switches, "more switches"), (cables, "more cables between switches")) if count
+    ]
+    cost = f", for {' and '.join(more_now)}" if more_now else ""
+    return [
+        f"room to grow to {gpus:,} GPUs in {choices.final:,} servers{cost}: up to there nothing moves; --planned says otherwise"
+    ]
 
 
 def _retell(errors: Sequence[Diagnostic], wanted: Mapping[str, Any]) -> str:

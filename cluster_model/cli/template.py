@@ -108,6 +108,7 @@ EXAMPLES: dict[str, Any] = {
 """What an unset key shows where it has no default that says enough; services have theirs in cluster_model/intent/services."""
 for _examples in collect("cluster_model.intent.services", "EXAMPLES"):
     EXAMPLES.update(_examples)
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # a third of the time, where PyYAML was built with libyaml
 _STAND_INS = {"tenants": "vision", "subnets": "front"}
 """Names in EXAMPLES that stand for any name below these keys."""
 
@@ -189,5 +190,5 @@ def _explain(path: tuple[str, ...]) -> str:
 
 
 def _dump(value: Any) -> str:
-    text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False)
+    text: str = yaml.dump(value, Dumper=_DUMPER, default_flow_style=True, width=10_000, sort_keys=False)
     return text.removesuffix("...\n").strip()

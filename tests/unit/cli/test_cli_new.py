@@ -21,6 +21,8 @@ from cluster_model.diagnostic import Diagnostic, has_errors
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.json_schema import build_schema
 from cluster_model.pipeline import inspect
+from cluster_model.plan.compare.moves import count_moves
+from cluster_model.plan.compare.plans import compare_plans
 
 ROOT = Path(__file__).parents[3]
 
@@ -64,7 +66,8 @@ def start(folder, *options):
     [
         (["--gpus", "248"], "nvidia/qm9700", 31, 31),
         (["--gpus", "256"], "nvidia/qm9700", 31, 31),
-        (["--gpus", "264"], "nvidia/qm9700", 33, 17),
+        (["--gpus", "264", "--planned", "264"], "nvidia/qm9700", 33, 17),
+        (["--gpus", "264"], "nvidia/qm9700", 33, 32),
         (["--gpus", "1016"], "nvidia/qm9700", 127, 32),
         (["--gpus", "1024"], "nvidia/qm9700", 127, 32),
         (["--gpus", "1024", "--unit", "32", "--fabric-managers", "2"], "nvidia/qm9700", 127, 32),
@@ -140,11 +143,26 @@ def test_pools_are_placed_wherever_they_fit(lengths, with_tenants):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--gpus", "100"], ["13 servers (104 GPUs): a nvidia/dgx-h100 has 8"]),
-        (["--gpus", "64", "--per-rack", "8"], ["5 servers per rack instead of 8: a rack has no room for more"]),
-        (["--gpus", "64", "--unit", "1"], ["racks of 35 kW for switches instead of 30: the fullest draw that much"]),
+        (["--gpus", "100", "--planned", "100"], ["100 GPUs become 104: 13 servers of 8"]),
+        (["--gpus", "64", "--planned", "100"], ["100 GPUs in the end become 104: 13 servers of 8"]),
         (
-            ["--gpus", "800", "--unit", "1", "--per-rack", "1"],
+            ["--gpus", "1024", "--planned", "2048", "--technology", "infiniband"],
+            [
+                "127 servers (1,016 GPUs) instead of 128: the 2 fabric managers take the leaf ports of the one left out, as in "
+                "NVIDIA's DGX SuperPOD; --fabric-managers 0 keeps them all",
+                "255 servers (2,040 GPUs) in the end instead of 256: fabric managers take ports",
+            ],
+        ),
+        (
+            ["--gpus", "64", "--planned", "64", "--per-rack", "8"],
+            ["5 servers per rack instead of 8: a rack has no room for more"],
+        ),
+        (
+            ["--gpus", "64", "--planned", "64", "--unit", "1"],
+            ["racks of 35 kW for switches instead of 30: the fullest draw that much"],
+        ),
+        (
+            ["--gpus", "800", "--planned", "800", "--unit", "1", "--per-rack", "1"],
             [
                 "racks of 35 kW for switches instead of 30: the fullest draw that much",
                 "an out-of-band leaf in every rack instead of one for two racks: two have more devices than it has ports",
@@ -169,7 +187,7 @@ def test_storage_is_oversubscribed_where_its_tiers_end_and_compute_never(tmp_pat
 
 
 def test_an_ordinary_start_says_nothing_but_where_it_is(tmp_path, capsys):
-    start(tmp_path, "--gpus", "64")
+    start(tmp_path, "--gpus", "64", "--planned", "64")
     target = tmp_path / "lab" / "cluster.yml"
     assert capsys.readouterr().out == f"Wrote {target}. Next: gpuyard validate {target.parent}\n"
 
@@ -209,9 +227,12 @@ def test_first_line_names_the_schema_in_a_checkout(tmp_path, monkeypatch):
     assert text.startswith("# yaml-language-server: $schema=../../docs/schema/cluster.schema.json\n# lab: ")
 
 
-def test_no_schema_line_elsewhere(tmp_path):
+def test_first_line_names_a_schema_beside_the_file_elsewhere(tmp_path):
     assert run(["new", "lab", "-o", str(tmp_path)]) == 0
-    assert (tmp_path / "lab" / "cluster.yml").read_text("utf-8").startswith("# lab: ")
+    first, second = (tmp_path / "lab" / "cluster.yml").read_text("utf-8").splitlines()[:2]
+    assert second.startswith("# lab: ")
+    named = tmp_path / "lab" / first.removeprefix("# yaml-language-server: $schema=")
+    assert named.read_text("utf-8") == (ROOT / "docs/schema/cluster.schema.json").read_text("utf-8")
 
 
 def test_refuses_to_overwrite(tmp_path, capsys):
@@ -253,6 +274,20 @@ def test_refuses_to_overwrite(tmp_path, capsys):
         (["lab", "--tenants", "2", "--gpus", "8"], "--tenants: 2 tenants want a server each, and there are 1"),
         (["lab: {"], "NAME: "),
         (["lab\n"], "NAME: "),
+        (["Pod 2"], "characters long: pod-2 would do"),
+        (["北京"], "characters long: my-pod would do"),
+        (["a" * 40], f"characters long: {'a' * 31} would do"),
+        (
+            ["lab", "--gpus", "100", "--planned", "96"],
+            "--planned: 96 GPUs in the end are fewer than the 104 that are built now; give 104",
+        ),
+        (["lab", "--planned", "200000", "--server", "nvidia/dgx-a100"], "--planned: three tiers cannot join 196 pods"),
+        (["lab", "--control", "0"], "0 is not in the range"),
+        (["lab", "--rows", "four"], "give 4x10 for four rows of ten"),
+        (["lab", "--rows", "1x20"], "the nearest is 2x20"),
+        (["lab", "--rows", "300x0"], "the nearest is 250x1"),
+        (["lab", "--rows", "4x10", "--gpus", "1024"], "more than 4 rows of 10 racks; give 5x10, or ask for fewer GPUs"),
+        (["lab", "--rows", "2x1", "--gpus", "4096"], "--rows: rows of 1 racks are too short for 161; give 9x20"),
     ],
 )
 def test_wrong_options_write_nothing(arguments, words, tmp_path, capsys):
@@ -302,9 +337,12 @@ def list_grid():
         yield server, gpus, technology, options[place % len(options)]
 
 
-@pytest.mark.parametrize(("server", "gpus", "technology", "options"), list(list_grid()))
-def test_grid_validates(server, gpus, technology, options, tmp_path, capsys):
-    check_start([*options, "--server", server, "--gpus", str(gpus), "--technology", technology], tmp_path, capsys)
+@pytest.mark.parametrize(("place", "row"), list(enumerate(list_grid())))
+def test_grid_validates(place, row, tmp_path, capsys):
+    """Six of seven are planned no larger than they are built, which is quicker; slow tests grow all up to 512 GPUs."""
+    server, gpus, technology, options = row
+    size = ["--gpus", str(gpus), *(["--planned", str(gpus)] if place % 7 else [])]
+    check_start([*options, "--server", server, *size, "--technology", technology], tmp_path, capsys)
 
 
 @pytest.mark.slow
@@ -333,6 +371,111 @@ def check_start(arguments, folder, capsys, *limits):
     *notes, last = said.out.splitlines()
     assert last.startswith("Wrote "), notes
     assert run(["validate", str(folder / "lab")]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "count", "planned"),
+    [
+        (["--gpus", "32"], 4, 8),
+        (["--gpus", "64"], 8, 16),
+        (["--gpus", "100"], 13, 26),
+        (["--gpus", "256"], 32, 64),
+        (["--gpus", "512"], 64, None),
+        (["--gpus", "8", "--unit", "32"], 1, 32),
+        (["--gpus", "64", "--planned", "64"], 8, None),
+        (["--gpus", "64", "--planned", "200"], 8, 25),
+        (["--gpus", "768", "--technology", "infiniband"], 95, 127),
+        (["--gpus", "768", "--technology", "infiniband", "--unit", "32"], 96, 128),
+        (["--gpus", "1024", "--technology", "infiniband"], 127, None),
+    ],
+)
+def test_room_to_grow_is_what_the_switches_take(options, count, planned, tmp_path):
+    group = start(tmp_path, *options)["servers"]["gpu"]
+    assert (group["count"], group.get("planned")) == (count, planned)
+
+
+@pytest.mark.parametrize("gpus", [8, 64, 128, 136, 256])
+def test_room_to_grow_takes_few_more_switches_and_says_how_many(gpus, tmp_path, capsys):
+    """What is printed agrees with what the plans differ by."""
+    start(tmp_path, "--gpus", str(gpus))
+    said = capsys.readouterr().out
+    with_room = inspect(tmp_path / "lab", rules=False).plan.network("compute")
+    start(tmp_path, "--gpus", str(gpus), "--planned", str(gpus))
+    without = inspect(tmp_path / "lab", rules=False).plan.network("compute")
+    more = with_room.leafs + with_room.spines - without.leafs - without.spines
+    cables = with_room.leaf_spine_cables - without.leaf_spine_cables
+    assert more <= 2
+    assert (f"{more} more switches" in said, f"{cables:,} more cables between switches" in said) == (more > 0, cables > 0)
+
+
+def test_a_full_cluster_says_what_room_to_grow_would_take(tmp_path, capsys):
+    start(tmp_path, "--gpus", "512")
+    note = capsys.readouterr().out.splitlines()[0]
+    assert note == (
+        "no room to grow: 96 servers in the end would take 4 more switches from the start; --planned 768 keeps room for them"
+    )
+    before = inspect(tmp_path / "lab", rules=False).plan.network("compute")
+    assert start(tmp_path, "--gpus", "512", "--planned", "768")["servers"]["gpu"]["planned"] == 96
+    after = inspect(tmp_path / "lab", rules=False).plan.network("compute")
+    assert after.leafs + after.spines - before.leafs - before.spines == 4
+
+
+def test_a_hall_has_the_rows_and_racks_that_were_said(tmp_path):
+    data = start(tmp_path, "--gpus", "64", "--rows", "4x10", "--control", "5")
+    assert {row: (said["id"], said["racks"]) for row, said in data["racks"]["rows"].items()} == {
+        "A": (1, 10),
+        "B": (2, 10),
+        "C": (3, 10),
+        "N": (4, 10),
+    }
+    assert (data["racks"]["groups"]["gpu"]["rows"], data["racks"]["groups"]["network"]["rows"]) == (["A", "B", "C"], ["N"])
+    assert data["servers"]["control"]["count"] == 5
+    assert not has_errors(inspect(tmp_path / "lab").findings)
+
+
+def test_the_hall_that_is_told_has_room(tmp_path, capsys):
+    for arguments in (["--gpus", "1024", "--per-rack", "2"], ["--gpus", "256", "--storage", "400"]):
+        assert run(["new", "lab", *arguments, "--rows", "2x8", "-o", str(tmp_path), "--force"]) == 2
+        told = re.search(r"give (\d+x\d+)", capsys.readouterr().err)[1]
+        data = start(tmp_path, *arguments, "--rows", told)
+        assert f"{len(data['racks']['rows'])}x8" == told
+
+
+def test_room_to_grow_gives_way_to_the_hall(tmp_path):
+    assert "planned" not in start(tmp_path, "--gpus", "256", "--rows", "2x8")["servers"]["gpu"]
+
+
+def test_what_the_planner_derives_is_left_to_it(tmp_path):
+    compute = start(tmp_path, "--gpus", "64")["networks"]["compute"]
+    assert set(compute) == {"technology", "leaf", "rails_per_leaf", "pool"}
+
+
+def grow(folder):
+    """Build all that the file plans, and return what that moves of what stood."""
+    before = inspect(folder)
+    assert not has_errors(before.findings), before.findings
+    data = yaml.safe_load((folder / "cluster.yml").read_text("utf-8"))
+    for group in data["servers"].values():
+        group["count"] = group.get("planned", group["count"])
+    (folder / "cluster.yml").write_text(yaml.safe_dump(data), "utf-8")
+    after = inspect(folder)
+    assert not has_errors(after.findings), after.findings
+    return count_moves(compare_plans(before.plan, after.plan))
+
+
+@pytest.mark.parametrize(
+    ("server", "gpus", "technology", "options"),
+    [
+        pytest.param(*row, marks=[pytest.mark.slow] if place % 37 else [])
+        for place, row in enumerate(list_grid())
+        if row[1] <= 512 or not place % 37
+    ],
+)
+def test_growth_within_the_room_moves_nothing(server, gpus, technology, options, tmp_path, capsys):
+    arguments = [*options, "--server", server, "--gpus", str(gpus), "--technology", technology]
+    if run(["new", "lab", *arguments, "-o", str(tmp_path)]):
+        return  # test_grid_validates says where that may be
+    assert not any(grow(tmp_path / "lab").values())
 
 
 def write_own_server(folder, text=""):
