@@ -16,7 +16,7 @@ class NamedTwice(Rule):
     """Name each thing once.
 
     What it checks:
-        No list of the intent holds the same entry twice.
+        No list of the intent holds the same entry twice; numbers by phase may be equal, and ROC001 reads those of PFC.
 
     Why it matters:
         The second entry does nothing; mostly another one was meant, and is missing: the second resolver, the second DHCP server,
@@ -51,7 +51,7 @@ def _find_doubles(value: object, path: str) -> Iterator[tuple[str, str]]:
         seen: list[str] = []
         for index, item in enumerate(value):
             text = item.model_dump_json(exclude_unset=True) if isinstance(item, BaseModel) else str(item)
-            if text in seen and not _is_told(path):
+            if text in seen and not isinstance(item, int) and not _is_told(path):
                 yield f"{path}.{index}", _say(item, text)
             seen.append(text)
             if isinstance(item, BaseModel):
@@ -59,8 +59,8 @@ def _find_doubles(value: object, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_told(path: str) -> bool:
-    """Return whether another rule says so of this list: rows (INT012), places (INT016), links (BRD013), PFC (ROC001), ports."""
-    return path.endswith((".rows", ".place", ".links", ".upstreams", ".pfc_priorities")) or ".nics." in path
+    """Return whether another rule says so of this list: rows (INT012), places (INT016), links (BRD013), ports."""
+    return path.endswith((".rows", ".place", ".links", ".upstreams")) or ".nics." in path
 
 
 def _say(item: object, text: str) -> str:

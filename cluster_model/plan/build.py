@@ -47,7 +47,7 @@ def build_plan(
         facts: serial numbers, MACs and GUIDs by name; none where nothing is delivered yet.
         digest: digest of the intent's files, kept in the plan.
 
-    Errors: HWR001, HWR002, HWR003, NOS001, PLC001 to PLC004, NET001, NET002, NET004 to NET009, ADR001, CAB001,
+    Errors: HWR001, HWR002, HWR003, NOS001, PLC001 to PLC004, PLC007, NET001, NET002, NET004 to NET009, ADR001, CAB001,
     CAB007 to CAB009.
     """
     # A plan is up to a million records that all live on, and the collector would pass over them again and again to free none: a

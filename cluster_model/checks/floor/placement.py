@@ -79,3 +79,23 @@ class PlaceOutsideGroup(Rule):
     """
 
     id, severity, title, stage = "PLC004", "warning", "placed in a rack of another group", "plan"
+
+
+class PlaceOfAnother(Rule):
+    """Put servers by hand where nobody stands.
+
+    What it checks:
+        No server put by hand (`place`) has rack units that the rule would give to another server.
+
+    Why it matters:
+        The other server gives way, and so may those after it: in a cluster that stands they would all have to be carried, with
+        their cables and out-of-band addresses. Where nothing is built yet it is harmless.
+
+    How to fix:
+        Choose a free place; `gpuyard show CLUSTER RACK` lists what stands in a rack.
+
+    Source:
+        Derived from the order in which racks are filled; docs/how-the-plan-decides.md.
+    """
+
+    id, severity, title, stage = "PLC007", "warning", "placed where another server would stand", "plan"

@@ -59,7 +59,8 @@ class LeafPairInOneRack(Rule):
         A rack that loses power or cooling takes both, and the servers' second port with them.
 
     How to fix:
-        Give the network's `racks` a group with more racks; neighbours go to different racks by themselves.
+        Give the network's `racks` another group, with two racks or more: neighbors go to different racks by themselves. Leafs
+        stand among their servers where these are of the same rack group, so a unit whose servers fill one rack has both there.
 
     Source:
         NVIDIA Enterprise reference architectures: the two north-south ports go to two different switches.
@@ -83,7 +84,9 @@ class LeafPairInOneRack(Rule):
                 f"{count_things(len(found), 'set')} of {network} {'border ' * border}leafs that back each other up share a rack",
                 "different racks",
                 list_names(found, 2),
-                f"give the {'border' if border else 'network'} a rack group with more racks",
+                "name another rack group, with two racks or more"
+                if border
+                else "name another rack group under racks.leaf of the network, or let the unit's servers stand in two racks",
             )
 
 

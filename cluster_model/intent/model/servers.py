@@ -51,7 +51,7 @@ class ServerGroup(Model):
     """Servers per rack, racks filled one after the other; default: dealt over all racks of the group in turn."""
     place: list[Placement] = []
     """Servers that stand elsewhere, by hand, each with a reason; add new ones at the end. Place and ports that one leaves
-    stay empty, so that nobody else moves."""
+    stay empty, so that nobody else moves; choose a free place, or whoever stands there moves on."""
     nics: dict[NetworkName, list[PortName]] = {}
     """Port names of the model by network, as `compute: [PORT, PORT]`; default: as the catalogue says. An empty list leaves the
     network out."""

@@ -6,8 +6,9 @@ all that earlier phases brought: in its own racks first, then in what is left of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from cluster_model.intent.model.servers import Placement, ServerGroup
@@ -57,6 +58,12 @@ class Floor:
     turn: dict[tuple[str, int], int] = field(default_factory=dict)
     servers: dict[str, list[Place]] = field(default_factory=dict)  # by group: of server 1, 2, …
     full: set[str] = field(default_factory=set)  # tiers and rack groups already reported as not fitting
+
+    def copy(self) -> Floor:
+        """Return the same racks, to be filled another way."""
+        racks = {name: replace(space) for name, space in self.racks.items()}
+        groups = {name: [racks[space.rack.name] for space in spaces] for name, spaces in self.groups.items()}
+        return Floor(racks, groups)
 
     def keep(self, standing: Iterable[Place]) -> None:
         """Take the places that earlier phases gave by rule, also those that servers left by hand."""
@@ -113,12 +120,46 @@ def _rack(ctx: Context, row: str, row_id: int, position: int, group_name: str, g
 
 
 def place_servers(ctx: Context, floor: Floor) -> None:
-    """Place every planned server: those put by hand first, then by rule. Errors: PLC001, PLC002, PLC003, PLC004."""
+    """Place every planned server: those put by hand first, then by rule. Findings: PLC001 to PLC004, PLC007."""
     groups = [(name, ctx.cluster.servers[name]) for name in sort_groups(ctx.cluster)]
     floor.keep(ctx.standing.values())
+    by_rule = floor.copy()
     by_hand = {name: _place_by_hand(ctx, floor, name, group) for name, group in groups}
     for name, group in groups:
         floor.servers[name] = _place_group(ctx, floor, name, group, by_hand[name])
+    if any(by_hand.values()) and not ctx.failed():
+        _tell_of_driven_out(ctx, floor, by_rule, by_hand)
+
+
+def _tell_of_driven_out(
+    ctx: Context, floor: Floor, by_rule: Floor, by_hand: Mapping[str, Mapping[int, tuple[str, int, int]]]
+) -> None:
+    """Tell of servers put by hand into a place that another server would have, which then stands elsewhere. Findings: PLC007."""
+    owners: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+    moved: Counter[str] = Counter()
+    for name in by_hand:
+        seats = _place_group(ctx, by_rule, name, ctx.cluster.servers[name], {})
+        for number, (seat, place) in enumerate(zip(seats, floor.servers[name], strict=True), 1):
+            owners[seat.rack].append((format_server(name, number), seat.u, seat.height_u))
+            moved[name] += number not in by_hand[name] and (seat.rack, seat.u) != (place.rack, place.u)
+    put = {format_server(name, number) for name, placed in by_hand.items() for number in placed}
+    for name, placed in by_hand.items():
+        height = ctx.servers[name].height_u
+        for number, (rack, u, turn) in placed.items():
+            own = format_server(name, number)
+            taken = [owner for owner, low, units in owners[rack] if low < u + height and u < low + units and owner not in put]
+            if not taken:
+                continue
+            free = floor.racks[rack].lowest(height)
+            ctx.report(
+                "PLC007",
+                f"servers.{name}.place.{turn - 1}",
+                f"{own} is put where {' and '.join(taken)} would stand; servers that give way: {moved.total()}",
+                expected="a place that is free" + (f", such as U{free} of {rack}" if free else ""),
+                actual=f"U{u} of {rack}",
+                fix="choose a free place if these servers stand already, or leave it where nothing is built yet",
+                severity="warning",
+            )
 
 
 def _place_by_hand(ctx: Context, floor: Floor, name: str, group: ServerGroup) -> dict[int, tuple[str, int, int]]:

@@ -126,7 +126,12 @@ SILENT = {
     "STO004": {"4420": intent(NVME, {"targets": ["storage"]})},
     "STO005": {"drives": intent(NVME, {"targets": ["storage"]})},
     "RED013": {"three": items("servers", "control", role="gateway")},
-    "LST001": {"INT012's": intent("racks.groups.gpu.rows", ["A", "A"])},
+    "LST001": {
+        "INT012's": intent("racks.groups.gpu.rows", ["A", "A"]),
+        "equal phases": intent("servers.gpu.planned", [64, 64]),
+        "equal phases of a row": intent("racks.rows.A.racks", [0, 10, 0, 10]),
+        "ROC001's": intent("lossless.pfc_priorities", [3, 3]),
+    },
     "SUB011": {"SUB010's": _cidr("224.0.1.0/24")},
     "SUB012": {"beside": _cidr("172.18.0.0/24")},
     "SUB013": {"/16": _cidr("10.32.0.0/16")},

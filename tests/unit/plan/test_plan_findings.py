@@ -347,6 +347,26 @@ def test_a_server_in_a_foreign_rack_is_a_warning_and_a_plan():
     assert (plan.server("gpu-001").rack, plan.server("gpu-001").u) == ("N01", 1)
 
 
+def test_a_place_that_another_server_has_is_told_with_who_gives_way():
+    plan, findings = build_plan(read(small(servers__gpu__place=put((3, "A01", 1)))), catalogue())
+    usual, _ = build_plan(read(small()), catalogue())
+    (found,) = findings
+    moved = [s for s in plan.servers if s.number != 3 and (s.rack, s.u) != (usual.server(s.name).rack, usual.server(s.name).u)]
+    assert (found.id, found.severity, found.where) == ("PLC007", "warning", "servers.gpu.place.0")
+    assert found.summary == f"gpu-003 is put where gpu-001 would stand; servers that give way: {len(moved)}"
+    rack, u = "A01", int(found.expected.split("U")[1].split()[0])
+    again, findings = build_plan(read(small(servers__gpu__place=put((3, rack, u)))), catalogue())
+    assert findings == [] and (again.server("gpu-003").rack, again.server("gpu-003").u) == (rack, u)
+
+
+def test_two_servers_put_each_where_the_other_would_stand_drive_nobody_out():
+    usual, _ = build_plan(read(small()), catalogue())
+    one, two = usual.server("gpu-001"), usual.server("gpu-002")
+    plan, findings = build_plan(read(small(servers__gpu__place=put((1, two.rack, two.u), (2, one.rack, one.u)))), catalogue())
+    assert findings == []
+    assert (plan.server("gpu-001").u, plan.server("gpu-002").u) == (two.u, one.u)
+
+
 def test_unknown_models_of_all_networks_are_found_at_once():
     faults = small(
         servers__gpu__model="nvidia/none",
