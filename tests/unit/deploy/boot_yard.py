@@ -49,7 +49,8 @@ class Yard:
                 "core": {"address": "127.0.0.7", "serial": "CORE7", "nos": "eos"},
             },
         }
-        self.references = written = {"switches/leaf/startup.yaml": ["secret:ops-password"]}
+        secret = ["secret:ops-password"]
+        self.references = written = {"switches/leaf/startup.yaml": secret, "switches/spine/chpasswd": secret}
         for name in ("boot", "local", "unknown"):
             self.write(f"tree/boot/ipxe/{name}.ipxe", f"#!ipxe {name}\n")
         for name in ("one", "two"):
@@ -65,6 +66,7 @@ class Yard:
         self.write("tree/switches/other/startup.cfg", "hostname other\n")
         self.write("tree/switches/leaf/startup.yaml", 'password: "{{gpuyard-secret:ops-password}}"\n')
         self.write("tree/switches/spine/config_db.json", "{}\n")
+        self.write("tree/switches/spine/chpasswd", "admin:{{gpuyard-secret:ops-password}}\n")
         self.write("tree/switches/core/startup.cfg", "hostname core\n")
         self.render()
         self.write("images/os/image.json", json.dumps({"sha256": "ab" * 32}))

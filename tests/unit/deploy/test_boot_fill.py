@@ -47,6 +47,7 @@ def test_yaml_takes_any_line_of_text_in_quotes(path, quote):
         ("a/startup.cfg", REFERENCE, "a b"),
         ("a/startup.cfg", REFERENCE, 'a"b'),
         ("a/startup.cfg", REFERENCE, "a\nuser root"),
+        ("a/chpasswd", f"admin:{REFERENCE}\n", "a\nroot:b"),
         ("a/frr.conf", REFERENCE, "\u00e9"),
         ("a/frr.conf", REFERENCE, ""),
         ("a.json", f'"{REFERENCE}"', "a\nb"),

@@ -338,6 +338,7 @@ def test_a_machine_that_tells_no_serial_number_is_not_the_planned_one(yard):
     [
         ("127.0.0.5", "CUMULUS-SERIAL", "LEAF5", "startup.yaml"),
         ("127.0.0.6", "SERIAL-NUMBER", "SPINE6", "config_db.json"),
+        ("127.0.0.6", "SERIAL-NUMBER", "SPINE6", "chpasswd"),
         ("127.0.0.7", "X-Arista-Serial", "CORE7", "startup.cfg"),
     ],
 )
@@ -352,6 +353,7 @@ def test_a_switch_tells_its_serial_number_where_the_plan_knows_it(yard, source, 
 def test_a_switch_file_is_filled(yard):
     found = yard.ask("/v1/ztp/startup.yaml", headers={"CUMULUS-SERIAL": "LEAF5"}, source="127.0.0.5")
     assert found[1] == 'password: "$6$hash"\n'
+    assert yard.ask("/v1/ztp/chpasswd", headers={"SERIAL-NUMBER": "SPINE6"}, source="127.0.0.6")[1] == "admin:$6$hash\n"
 
 
 def test_a_secret_that_cannot_stand_in_a_file_is_named_to_people_too(yard, caplog):

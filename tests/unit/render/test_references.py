@@ -66,6 +66,8 @@ def test_the_manifest_lists_what_each_file_refers_to(lab):
     listed = json.loads(files[MANIFEST])["references"]
     assert listed["boot/hosts/gpu-001.json"] == ["image:ubuntu-noble", "secret:boot-token-gpu-001", "secret:ops-password"]
     assert listed["boot/ipxe/hosts/gpu-001.ipxe"] == ["secret:boot-token-gpu-001"]
+    assert listed["switches/compute-leaf-u01-01/chpasswd"] == ["secret:switch-admin"]
+    assert "boot/ztp/sonic.sh" not in listed  # any address of a switch is given it
     for path, content in files.items():
         text = content.decode(errors="replace")
         if path != MANIFEST:

@@ -61,5 +61,16 @@ def test_secrets_are_named_and_never_held() -> None:
         assert not re.search(r"\b(public|private)\b", text)
 
 
+@pytest.mark.parametrize("cluster", factory.CLUSTERS)
+def test_every_sonic_switch_has_a_password_for_admin(cluster: str) -> None:
+    """In a file of its own: config_db.json is read by every account of a switch, and no table of it has passwords."""
+    for switch in factory.plan(cluster).switches:
+        folder = f"switches/{switch.name}/"
+        named = {path for path, text in factory.files(cluster).items() if path.startswith(folder) and "switch-admin" in text}
+        assert named == ({f"{folder}chpasswd"} if switch.nos == "sonic" else set()), switch.name
+        if named:
+            assert factory.file(cluster, switch.name, "chpasswd") == "admin:{{gpuyard-secret:switch-admin}}\n"
+
+
 def test_same_plan_same_bytes() -> None:
     assert factory.settled(factory.plan("lab")) == factory.files("lab")
