@@ -36,7 +36,7 @@ def limit_option(command: Command) -> Command:
         multiple=True,
         metavar="WORDS",
         callback=split_words,
-        help="Only these devices: names, racks, groups, unit-N, networks, roles or patterns, by commas; repeatable.",
+        help="Only these devices: names, slices, racks, groups, unit-N, networks, roles or patterns, by commas; repeatable.",
     )(command)
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from cluster_model.near import suggest
+from cluster_model.intent.references.membership import Fault, cut_slice
+from cluster_model.names import parse_name
+from cluster_model.near import find_near, suggest
 from cluster_model.plan.model import Plan, Server
 from cluster_model.texts import show_text
 
 Kind = Literal["server", "switch", "pdu"]
 KINDS: tuple[Kind, ...] = ("server", "switch", "pdu")
 _SERVERS: tuple[Kind, ...] = ("server",)
+_SINGULARS: dict[Kind, str] = {"server": "server", "switch": "switch", "pdu": "PDU"}
 _PLURALS: dict[Kind, str] = {"server": "servers", "switch": "switches", "pdu": "PDUs"}
 
 
@@ -26,7 +29,8 @@ def choose_devices(plan: Plan, words: Sequence[str], kinds: Collection[Kind] = K
 
     A word means all that is called so, in whatever case: a device, a rack, a group of servers, `unit-2` (the servers of a compute
     unit), a network (its switches), `compute-leaf` (those of one role). A role alone, such as `spine` or `gpu`, means its devices
-    where nothing else is called so. A pattern of the shell, such as `gpu-00*` or `A0[1-4]`, means what fits of devices and racks.
+    where nothing else is called so. A slice, such as `gpu-001..gpu-004`, means servers of a group from one to another. A pattern
+    of the shell, such as `gpu-00*` or `A0[1-4]`, means what fits of devices and racks.
 
     Args:
         plan: the plan.
@@ -36,26 +40,17 @@ def choose_devices(plan: Plan, words: Sequence[str], kinds: Collection[Kind] = K
     Raises:
         SelectionError: a word means no device of these kinds.
     """
-    kind_of: dict[str, Kind] = {}
-    called: dict[str, list[str]] = defaultdict(list)
-    roles: dict[str, list[str]] = defaultdict(list)
-    for kind, name, titles, role in _list_titles(plan):
-        kind_of[name] = kind
-        for title in {title.lower() for title in (name, *titles)}:
-            called[title].append(name)
-        roles[role].append(name)
+    register = _Register(plan, kinds)
     if not words:
-        return frozenset(name for name, kind in kind_of.items() if kind in kinds)
-    chosen, strange = set[str](), dict[str, list[str]]()
+        return frozenset(name for name, kind in register.kind_of.items() if kind in kinds)
+    chosen, strange = set[str](), dict[str, str]()
     for word in words:
-        found = called.get(word.lower()) or roles.get(word.lower()) or _match(plan, word, kind_of, called)
-        meant = [name for name in found if kind_of[name] in kinds]
+        meant = register.choose(word)
         chosen.update(meant)
         if not meant:
-            strange[word] = found
+            strange[word] = register.explain(word)
     if strange:
-        known = dict.fromkeys([*kind_of, *(rack.name for rack in plan.racks), *called])
-        raise SelectionError(_refuse(strange, kind_of, kinds, list(known)))
+        raise SelectionError(_refuse(strange, kinds))
     return frozenset(chosen)
 
 
@@ -72,12 +67,68 @@ def choose_servers(plan: Plan, words: Sequence[str], *, by_name: bool = False) -
     """
     if by_name:
         known = [server.name for server in plan.servers]
-        strange = {word: list[str]() for word in words if word not in known}
+        strange = {word: suggest(word, known, "", 1, 0.7) for word in words if word not in known}
         if strange:
-            raise SelectionError(_refuse(strange, {}, _SERVERS, known))
+            raise SelectionError(_refuse(strange, _SERVERS, "name servers, each by its whole name"))
         return [server for server in plan.servers if server.name in words]
     names = choose_devices(plan, words, _SERVERS)
     return [server for server in plan.servers if server.name in names]
+
+
+class _Register:
+    """What devices of a plan are called, and what words mean where devices of some kinds are wanted."""
+
+    def __init__(self, plan: Plan, kinds: Collection[Kind]) -> None:
+        self.plan = plan
+        self.kinds = kinds
+        self.kind_of: dict[str, Kind] = {}
+        called: dict[str, list[str]] = defaultdict(list)
+        roles: dict[str, list[str]] = defaultdict(list)
+        for kind, name, titles, role in _list_titles(plan):
+            self.kind_of[name] = kind
+            for title in {title.lower() for title in (name, *titles)}:
+                called[title].append(name)
+            roles[role].append(name)
+        self.called: Mapping[str, list[str]] = {**roles, **called}  # a role where nothing else is called so
+
+    def choose(self, word: str) -> list[str]:
+        """Return the devices of the wanted kinds that a word means."""
+        return [name for name in self._find(word) if self.kind_of[name] in self.kinds]
+
+    def explain(self, word: str) -> str:
+        """Return what a word that means no device of the wanted kinds is, or may have been meant for; else nothing."""
+        if counts := Counter(self.kind_of[name] for name in self._find(word)):
+            others = [f"{count} {(_SINGULARS if count == 1 else _PLURALS)[kind]}" for kind, count in counts.items()]
+            return f"it means {' and '.join(others)}"
+        if word.startswith("!") or ":!" in word:
+            return 'there is no "not"; name those that are meant'
+        if word.lower() == "all":
+            return "leave --limit out to mean all"
+        parts = word.split()
+        if len(parts) > 1:
+            named = f": {','.join(parts)}" if all(map(self.choose, parts)) else ""
+            return f"names are parted by commas{named}"
+        if ".." in word:
+            cut = _cut(self.plan, word)
+            return cut if isinstance(cut, str) else ""
+        if any(sign in word for sign in "*?["):
+            near = next((other for other in (word.lower(), word.upper()) if self.choose(other)), "")
+            return f"did you mean {near}? In patterns case counts" if near else ""
+        known = dict.fromkeys([*self.kind_of, *(rack.name for rack in self.plan.racks), *self.called])
+        return suggest(word, filter(self.choose, known), "", 1, 0.7)
+
+    def _find(self, word: str) -> list[str]:
+        found = self.called.get(word.lower())
+        if not found and ".." in word:
+            cut = _cut(self.plan, word)
+            found = cut if isinstance(cut, list) else []
+        return found or self._match(word)
+
+    def _match(self, pattern: str) -> list[str]:
+        """Return the devices whose name or rack fits a pattern. Case counts: racks are upper case, and names lower case."""
+        found = [name for name in self.kind_of if fnmatchcase(name, pattern)]
+        racks = [rack.name for rack in self.plan.racks if fnmatchcase(rack.name, pattern)]
+        return found + [name for rack in racks for name in self.called.get(rack.lower(), ())]
 
 
 def _list_titles(plan: Plan) -> Iterator[tuple[Kind, str, tuple[str, ...], str]]:
@@ -90,27 +141,41 @@ def _list_titles(plan: Plan) -> Iterator[tuple[Kind, str, tuple[str, ...], str]]
         yield "pdu", pdu.name, (pdu.rack,), "pdu"
 
 
-def _match(plan: Plan, pattern: str, devices: Iterable[str], called: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the devices whose name or rack fits a pattern. Case counts: racks are upper case, and names lower case."""
-    found = [name for name in devices if fnmatchcase(name, pattern)]
-    racks = [rack.name for rack in plan.racks if fnmatchcase(rack.name, pattern)]
-    return found + [name for rack in racks for name in called.get(rack.lower(), ())]
+def _cut(plan: Plan, word: str) -> list[str] | str:
+    """Return the servers of a slice such as `gpu-001..gpu-004`, or what is wrong: as in the intent, but of what is built."""
+    servers = {server.name: server for server in plan.servers}
+    first, _, last = word.lower().partition("..")
+    if first in servers and last in servers:
+        seats = cut_slice(word, *((servers[end].group, servers[end].number) for end in (first, last)))
+        if isinstance(seats, Fault):
+            return f"it{seats.text.removeprefix(word)}: {seats.fix}"
+        wanted = set(seats)
+        return [server.name for server in plan.servers if (server.group, server.number) in wanted]
+    near = [_find_end(servers, end) for end in (first, last)]
+    if all(near) and isinstance(_cut(plan, "..".join(near)), list):
+        return f"did you mean {'..'.join(near)}?"
+    return "a slice runs from server to server of a group"
 
 
-def _refuse(
-    strange: Mapping[str, Sequence[str]], kind_of: Mapping[str, Kind], kinds: Collection[Kind], known: Sequence[str]
-) -> str:
+def _find_end(servers: Mapping[str, Server], end: str) -> str:
+    """Return the server that an end of a slice was probably meant for: the last one of its group where it is beyond; else ""."""
+    parsed = parse_name(end)
+    mates = [server for server in servers.values() if parsed and server.group == parsed.group]
+    if parsed and mates and parsed.number > mates[-1].number:
+        return mates[-1].name
+    return end if end in servers else next(iter(find_near(end, servers, 1, 0.7)), "")
+
+
+def _refuse(strange: Mapping[str, str], kinds: Collection[Kind], way_out: str = "") -> str:
     """Return what is said of words that mean no device of these kinds, each with what it is, or may have been meant for."""
-    told = []
-    for word, found in strange.items():
-        counts = Counter(kind_of[name] for name in found)
-        others = " and ".join(f"{count} {kind if count == 1 else _PLURALS[kind]}" for kind, count in counts.items())
-        fix = f"it means {others}" if others else suggest(word, known, _WAY_OUT if len(strange) == 1 else "", 1, 0.7)
-        told.append((show_text(word), fix))
-    what = next(iter(kinds)) if len(kinds) == 1 else "device"
-    if len(told) == 1:
-        return f"no {what} is meant by {told[0][0]}; {told[0][1]}"
-    return f"no {what} is meant by {', '.join(f'{word} ({fix})' if fix else word for word, fix in told)}"
-
-
-_WAY_OUT = "name a device, a rack, a group of servers, unit-N, a network or a role, or a pattern such as gpu-00*"
+    what = "device" if len(kinds) == len(KINDS) else " or ".join(_SINGULARS[kind] for kind in KINDS if kind in kinds)
+    if len(strange) == 1:
+        (word, fix), *_ = strange.items()
+        network = "a network, " if "switch" in kinds else ""
+        way_out = way_out or (
+            f"name a {what}, a rack, a group of servers, unit-N, {network}a role, a slice such as gpu-001..gpu-004 "
+            "or a pattern such as gpu-00*"
+        )
+        return f"no {what} is meant by {show_text(word)}; {fix or way_out}"
+    told = [f"{show_text(word)} ({fix})" if fix else show_text(word) for word, fix in strange.items()]
+    return f"no {what} is meant by {', '.join(told)}"

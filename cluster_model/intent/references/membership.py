@@ -42,10 +42,16 @@ def expand(cluster: Cluster, expression: str) -> list[Seat] | Fault:
     high = _find(cluster, last)
     if isinstance(high, Fault):
         return high
+    return cut_slice(expression, low, high)
+
+
+def cut_slice(expression: str, low: Seat, high: Seat) -> list[Seat] | Fault:
+    """Return the servers that a slice means, from one end to the other, or why there is no such slice."""
     if low[0] != high[0]:
         text = f"{expression} begins in group {low[0]} and ends in {high[0]}"
         return Fault("two-groups", text, "a slice of one group", "write one slice for each group")
     if low[1] > high[1]:
+        first, _, last = expression.partition("..")
         fix = f"write {last}..{first}"
         return Fault("descending", f"{expression} runs backwards", "the lower number first", fix)
     return [(low[0], number) for number in range(low[1], high[1] + 1)]
