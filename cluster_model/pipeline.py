@@ -324,7 +324,7 @@ def choose_scope(
         opened: the cluster.
         networks: names of networks; none for all.
         limits: devices by the words that `--limit` takes: names, racks, groups, patterns and so on; none for all.
-        what: what is to be compared: cables, which all devices have, or sessions of switches.
+        what: what is to be compared: cables, which all devices have, or sessions of switches and MTUs of servers.
 
     Raises:
         UnknownNameError: there is no such network, or a word means no device.
@@ -337,7 +337,7 @@ def choose_scope(
         if name not in known:
             raise UnknownNameError("network", f"there is no {name}; the plan has {', '.join(known)}")
     try:
-        devices = choose_devices(opened.plan, limits, KINDS if what == "cabling" else ("switch",)) if limits else None
+        devices = choose_devices(opened.plan, limits, KINDS if what == "cabling" else ("server", "switch")) if limits else None
     except SelectionError as error:
         raise UnknownNameError("limit", str(error)) from None
     return Scope(tuple(networks), devices)

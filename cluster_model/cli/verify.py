@@ -116,11 +116,13 @@ def cabling(
 
     Who is at the other end is told by LLDP, else by the MAC address in the forwarding table.
     """
+    from cluster_model.render.drawings.style import format_count
+
     desk = open_desk(cluster, networks, (*limits, *racks), form, Reach(**reach), fabric=False)
     found = verify(desk.opened, desk.observed, "cabling", desk.scope, strict=strict)
     counts = {state: found.counts[state] for state in STATES if found.counts.get(state)}
     words = ", ".join(f"{number:,} {STATES[state]}" for state, number in counts.items())
-    finish(desk, found, f"{sum(counts.values()):,} cables: {words or 'none'}", {"cables": counts}, sheet, form)
+    finish(desk, found, f"{format_count(sum(counts.values()), 'cable')}: {words or 'none'}", {"cables": counts}, sheet, form)
 
 
 STATES = {
@@ -134,6 +136,10 @@ STATES = {
     "unproven": "unproven",
     "unread": "not read",
 }
+
+
+_SINGULARS = {"AS numbers": "AS number", "sessions": "session", "MTUs": "MTU", "prefixes": "prefix", "PFC ports": "PFC port"}
+"""How what was compared of a fabric is called where it is one."""
 
 
 @command.command()
@@ -151,9 +157,11 @@ def fabric(
     **reach: Any,
 ) -> None:
     """Compare BGP sessions, AS numbers, MTU, ECMP width and PFC with the plan."""
+    from cluster_model.render.drawings.style import format_count
+
     desk = open_desk(cluster, networks, (*limits, *racks), form, Reach(**reach), fabric=True)
     found = verify(desk.opened, desk.observed, "fabric", desk.scope, strict=strict)
-    words = ", ".join(f"{number:,} {what}" for what, number in found.counts.items())
+    words = ", ".join(format_count(number, _SINGULARS[what]) for what, number in found.counts.items())
     finish(desk, found, f"compared: {words or 'nothing'}", {"compared": found.counts}, sheet, form)
 
 
@@ -226,7 +234,7 @@ def _choose_devices(plan: Plan, scope: Scope, *, fabric: bool) -> tuple[set[str]
     switches = scope.switches(plan)
     prefixes = sample_prefixes(plan, switches)
     names = {switch.name for switch in switches}
-    hosts = {server.name for server in plan.servers if any(port.peer in names for port in server.ports)}
+    hosts = {server for server, _ in scope.host_ports(plan)}
     return names | hosts, {name: Wish(fabric=True, prefixes=tuple(prefixes.get(name, {}))) for name in names}
 
 
@@ -238,10 +246,11 @@ def _own_name() -> str:
 
 def finish(desk: Desk, found: Verified, summary: str, counts: dict[str, Any], sheet: Path | None, form: Format) -> None:
     """Print the jobs, write the sheet, and exit with what they come to."""
+    from cluster_model.render.drawings.style import format_count
     from cluster_model.verify.cabling.sheet import format_jobs, format_sheet
 
     findings, unreached, name = found.findings, found.unreached, desk.opened.plan.name
-    read = f"{len(desk.observed.devices) - len(unreached):,} devices read, {len(unreached):,} not reached"
+    read = f"{format_count(len(desk.observed.devices) - len(unreached), 'device')} read, {len(unreached):,} not reached"
     if form == "json":
         _print_json(desk, found, counts)
     elif form == "github":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cluster_model.diagnostic import Severity
 from cluster_model.plan.model import Plan, Switch, SwitchPort
 from cluster_model.plan.model.overlay import VXLAN_OVERHEAD_BYTES
+from cluster_model.render.drawings.style import format_count
 from cluster_model.verify.cabling.places import HOST_KEY, Job, Places, word_end
 from cluster_model.verify.observed import Observed, ObservedDevice, ObservedSession
 
@@ -68,27 +69,40 @@ def _count_steps(members: Sequence[Switch], target: Switch) -> dict[str, int]:
     return steps
 
 
-def compare_fabric(plan: Plan, observed: Observed, switches: Sequence[Switch] | None = None) -> FabricReport:
+def compare_fabric(
+    plan: Plan,
+    observed: Observed,
+    switches: Sequence[Switch] | None = None,
+    host_ports: Collection[tuple[str, str]] | None = None,
+) -> FabricReport:
     """Compare what switches and hosts report with the plan.
 
     Args:
         plan: the plan.
         observed: what was read.
-        switches: those to look at; default: all. Hosts that were read are looked at where they hang on one of these.
+        switches: those to look at; default: all.
+        host_ports: ports of servers to look at, by server and name; default: those that hang on one of these switches.
 
     Returns:
         Jobs (VER030 to VER037).
     """
-    return _Comparison(plan, observed, tuple(plan.switches if switches is None else switches)).run()
+    switches = tuple(plan.switches if switches is None else switches)
+    if host_ports is None:
+        names = {switch.name for switch in switches}
+        host_ports = {(server.name, nic.name) for server in plan.servers for nic in server.ports if nic.peer in names}
+    return _Comparison(plan, observed, switches, host_ports).run()
 
 
 class _Comparison:
     """One comparison; what its steps share."""
 
-    def __init__(self, plan: Plan, observed: Observed, switches: tuple[Switch, ...]) -> None:
+    def __init__(
+        self, plan: Plan, observed: Observed, switches: tuple[Switch, ...], host_ports: Collection[tuple[str, str]]
+    ) -> None:
         self.plan = plan
         self.observed = observed
         self.switches = switches
+        self.host_ports = host_ports
         self.places = Places(plan)
         self.jobs: list[Job] = []
         self.compared: Counter[str] = Counter()
@@ -120,7 +134,8 @@ class _Comparison:
         self.compared["AS numbers"] += 1
         if switch.name in self.strangers:
             down = sum(session.state != ESTABLISHED for session in device.sessions or ())
-            note = f"; {down} of its {len(device.sessions or ())} sessions are down" if down else ""
+            sessions = format_count(len(device.sessions or ()), "session")
+            note = f"; {down} of its {sessions} {'is' if down == 1 else 'are'} down" if down else ""
             self._add(
                 "VER031", "AS number", (switch.name, ""), f"{switch.name} speaks with AS {device.asn}",
                 f"AS {switch.asn}", f"AS {device.asn}{note}", f"load the rendered configuration onto {switch.name}",
@@ -187,14 +202,13 @@ class _Comparison:
                 self._report_mtu((switch.name, port.name), min(allowed), seen.mtu_bytes)
 
     def _judge_hosts(self) -> None:
-        looked_at = {switch.name for switch in self.switches}
         for server in self.plan.servers:
             device = self.observed.devices.get(server.name)
             if device is None or not device.reached:
                 continue
             for nic in server.ports:
                 seen = device.ports.get(nic.name)
-                if seen is not None and seen.mtu_bytes and nic.peer in looked_at:
+                if seen is not None and seen.mtu_bytes and (server.name, nic.name) in self.host_ports:
                     self.compared["MTUs"] += 1
                     if seen.mtu_bytes != nic.mtu_bytes:
                         self._report_mtu((server.name, nic.name), nic.mtu_bytes, seen.mtu_bytes)
@@ -242,8 +256,9 @@ class _Comparison:
                     f"load the rendered configuration onto {switch.name}",
                 )  # fmt: skip
             if pfc.storms:
+                storms = format_count(pfc.storms, "storm")
                 self._add(
-                    "VER035", "storm", end, f"the PFC watchdog saw {pfc.storms} storms at {word_end(end)}", "none",
+                    "VER035", "storm", end, f"the PFC watchdog saw {storms} at {word_end(end)}", "none",
                     f"{pfc.storms}",
                     f"look at {word_end((port.peer, port.peer_port))}: its card or host pauses for ever", severity="warning",
                 )  # fmt: skip

@@ -56,7 +56,7 @@ def compare_gear(plan: Plan, observed: Observed, what: Literal["cabling", "fabri
         jobs, counts = cabling.jobs, dict(cabling.counts)
         off = [job.device for job in jobs if job.finding.id == OFF]
     else:
-        fabric = compare_fabric(plan, observed, scope.switches(plan))
+        fabric = compare_fabric(plan, observed, scope.switches(plan), scope.host_ports(plan))
         jobs, counts = fabric.jobs, dict(fabric.compared)
     found = sorted([*jobs, *report_devices(Places(plan), observed, silent=off)], key=lambda job: job.sort_key)
     unreached = {device.name: device.reason for device in observed.devices.values() if not device.reached}

@@ -109,8 +109,8 @@ def test_gear_is_compared_without_asking_it(lab):
         pipeline.choose_scope(lab, ["compte"])
     with pytest.raises(UnknownNameError, match="no device is meant by z99; "):
         pipeline.choose_scope(lab, limits=["z99"])
-    with pytest.raises(UnknownNameError, match="no switch is meant by gpu-001; it means 1 server"):
-        pipeline.choose_scope(lab, limits=["gpu-001"], what="fabric")
+    with pytest.raises(UnknownNameError, match="it means 1 PDU"):
+        pipeline.choose_scope(lab, limits=[lab.plan.pdus[0].name], what="fabric")
 
 
 def test_hosts_are_compared_without_asking_them(lab):

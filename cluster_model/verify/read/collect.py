@@ -49,6 +49,18 @@ class Scope:
             and (self.devices is None or switch.name in self.devices)
         )
 
+    def host_ports(self, plan: Plan) -> frozenset[tuple[str, str]]:
+        """Return the ports of servers to look at, by server and name, as cables are: where one of the two ends is meant."""
+        technologies = {network.name: network.technology for network in plan.networks}
+        return frozenset(
+            (server.name, port.name)
+            for server in plan.servers
+            for port in server.ports
+            if technologies.get(port.network) != "infiniband"
+            and (not self.networks or port.network in self.networks)
+            and (self.devices is None or server.name in self.devices or port.peer in self.devices)
+        )
+
 
 def list_targets(
     plan: Plan, names: Iterable[str], *, stand_in: bool = False, platforms: Mapping[str, Platform] | None = None

@@ -8,6 +8,7 @@ import pytest
 from answers import LINUX
 
 from cluster_model.cli.main import run
+from cluster_model.cli.verify import _choose_devices
 from cluster_model.pipeline import inspect
 from cluster_model.plan.selection import choose_devices
 from cluster_model.render.inventory.document import render_inventory
@@ -93,6 +94,7 @@ def test_strict_and_github(floor, kept, capsys):
     [
         (["--network", "nvlink"], "there is no nvlink; the plan has compute, storage, oob"),
         (["--limit", "Z99"], "no device is meant by Z99; name a device, a rack"),
+        (["--limit", "gpu-004..gpu-001"], "it runs backwards: write gpu-001..gpu-004"),
         (["--rack", "A1"], "no device is meant by A1; did you mean A01?"),
         (["--limit", " ,"], "it is empty"),
         (["--observed", "README.md"], "not JSON"),
@@ -123,6 +125,41 @@ def test_fabric_from_a_file(floor, kept, capsys):
     assert run(["verify", "fabric", LAB, "--observed", kept(floor), "--network", "storage", "--format", "json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert {finding["id"] for finding in told["findings"]} == {"VER032"}  # the floor's ports all have MTU 9216
+
+
+def test_fabric_of_servers(floor, kept, lab, capsys):
+    """A server's ports are looked at where it is meant, its switch, or the rack of either."""
+    path = kept(floor)  # its ports all have MTU 9216, and hosts are planned with others
+
+    def seen(*words):
+        run(["verify", "fabric", LAB, "--observed", path, "--limit", ",".join(words), "--format", "json"])
+        told = json.loads(capsys.readouterr().out)
+        return {(row["device"], row["port"]) for row in told["findings"] if row["id"] == "VER032"}, told["compared"]
+
+    own = {(server.name, port.name) for server in lab.servers if server.name == "storage-002" for port in server.ports}
+    found, compared = seen("storage-002")
+    assert found and found <= own
+    assert compared == {"MTUs": len(own)}
+    switches = {switch.name for switch in lab.switches if switch.rack == "A02"}
+    hosts = {
+        (server.name, port.name)
+        for server in lab.servers
+        for port in server.ports
+        if server.rack == "A02" or port.peer in switches
+    }
+    names = {server.name for server in lab.servers}
+    found, _ = seen("A02")
+    assert {end for end in found if end[0] in names} == {end for end in seen(*names)[0] if end in hosts}
+    storage = {switch.name for switch in lab.switches if switch.network == "storage"}
+    assert {name for name, _ in seen(*storage)[0] if name in names} > {"storage-002"}
+    run(["verify", "fabric", LAB, "--observed", path, "--limit", "storage-002", "--network", "oob"])
+    assert "lab: 31 devices read, 0 not reached; compared: 1 MTU\n" in capsys.readouterr().out
+
+
+def test_fabric_of_a_server_reads_the_server_alone(lab):
+    assert _choose_devices(lab, Scope((), frozenset({"storage-002"})), fabric=True) == ({"storage-002"}, {})
+    names, _ = _choose_devices(lab, Scope((), frozenset({"storage-leaf-u01-01"})), fabric=True)
+    assert {"storage-leaf-u01-01", "storage-002"} <= names
 
 
 def test_scope(lab):
