@@ -15,6 +15,7 @@ from cluster_model.near import find_near
 from cluster_model.texts import show_text
 
 if TYPE_CHECKING:
+    from cluster_model.intent.model.cluster import Cluster
     from cluster_model.plan.model import CageMode, Pdu, Plan, Server, Switch
     from cluster_model.plan.model.overlay import Overlay
 
@@ -30,11 +31,12 @@ def command(cluster: Path, words: tuple[str, ...], form: Format, strict: bool) -
 
     NAME is a device (`gpu-007`), a rack (`A01`), a port or cable label (`compute-leaf-u01-01:Ethernet0`), an IP address, a
     subnet (`10.48.1.0/24`), a tenant, a VRF, a border peer, or a number: `vni 10017`, `vlan 17`, or alone. What several tenants
-    have is shown for each.
+    have is shown for each. What stands or is plugged in elsewhere than planned says so, with the reason that the intent gives.
     """
     name = " ".join(words)
-    plan = open_plan(cluster, form, strict).plan
-    found = find(plan, name)
+    opened = open_plan(cluster, form, strict)
+    plan = opened.plan
+    found = [{**facts, **describe_exceptions(opened.cluster, plan, facts)} for facts in find(plan, name)]
     if not found:
         near = suggest(plan, name)
         hint = f"did you mean {', '.join(near)}?" if near else "give a device, a rack, DEVICE:PORT, an IP address or a tenant"
@@ -65,6 +67,24 @@ def find(plan: Plan, name: str) -> list[Facts]:
     if ":" in name:
         return _find_port(plan, name)
     return find_tenancy(plan, name) or _find_address(plan, name.partition("/")[0])
+
+
+def describe_exceptions(cluster: Cluster, plan: Plan, facts: Facts) -> Facts:
+    """Return by which exceptions of the intent a device, port or cable is where it is, and why; nothing where there are none."""
+    rows = []
+    if facts["kind"] == "server":
+        for index, item in enumerate(cluster.servers[facts["group"]].place):
+            if item.number == facts["number"]:
+                what = f"{facts['name']} was put into {item.rack} at U{item.u}"
+                rows.append({"what": what, "reason": item.reason, "key": f"servers.{facts['group']}.place.{index}"})
+    labels = {cable["label"] for cable in facts["cables"]} if facts["kind"] == "port" else set()
+    if facts["kind"] in {"server", "switch", "pdu"}:
+        labels = {cable.label for cable in plan.cables if facts["name"] in {cable.a, cable.b}}
+    for index, moved in enumerate(cluster.cables.exceptions):
+        if moved.cable in labels:
+            what = f"{moved.cable} was moved to {moved.to}"
+            rows.append({"what": what, "reason": moved.reason, "key": f"cables.exceptions.{index}"})
+    return {"exceptions": rows} if rows else {}
 
 
 def suggest(plan: Plan, name: str) -> list[str]:

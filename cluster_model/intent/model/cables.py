@@ -20,7 +20,7 @@ class CableException(Model):
     to: End
     """Switch port where it ends, as `device:port`; a port that another cable has must be left by an exception of that cable."""
     reason: Reason
-    """Why it does not end where the plan would put it."""
+    """Why it does not end where the plan would put it; `gpuyard show` tells it with the cable and its devices."""
 
 
 class Cables(Model):

@@ -22,7 +22,7 @@ class Placement(Model):
     u: Annotated[int, Field(ge=1, le=60)]
     """Lowest rack unit it fills, counted from the floor."""
     reason: Reason
-    """Why it does not stand where the rule would put it."""
+    """Why it does not stand where the rule would put it; `gpuyard show` tells it with the server."""
 
 
 class ServerGroup(Model):

@@ -266,6 +266,41 @@ def test_show_finds_every_name_and_address(plan):
     assert find(plan, "192.0.2.1") == []
 
 
+def test_show_says_why_something_is_elsewhere(tmp_path):
+    shutil.copytree(LAB, tmp_path / "lab")
+    file = tmp_path / "lab/cluster.yml"
+    group, place = "per_rack: 4}", "place: [{number: 5, rack: A02, u: 40, reason: a beam bars U1}]"
+    assert file.read_text().count(group) == 1
+    moved = [
+        '{cable: gpu-001:enp24s0np0, to: "compute-leaf-u01-01:Ethernet64", reason: cage 1 is dead}',
+        '{cable: gpu-005:bmc, to: "oob-leaf-a02:swp44", reason: port 1 is dead}',
+    ]
+    text = file.read_text().replace(group, f"per_rack: 4, {place}}}")
+    file.write_text(f"{text}\ncables:\n  exceptions: [{', '.join(moved)}]\n")
+    placed = ("gpu-005 was put into A02 at U40", "a beam bars U1", "servers.gpu.place.0")
+    port = ("gpu-001:enp24s0np0 was moved to compute-leaf-u01-01:Ethernet64", "cage 1 is dead", "cables.exceptions.0")
+    bmc = ("gpu-005:bmc was moved to oob-leaf-a02:swp44", "port 1 is dead", "cables.exceptions.1")
+    told = {
+        "gpu-005": [placed, bmc],
+        "gpu-005:bmc": [bmc],
+        "oob-leaf-a02": [bmc],
+        "gpu-001": [port],
+        "gpu-001:enp24s0np0": [port],
+        "compute-leaf-u01-01": [port],
+        "compute-leaf-u01-01:Ethernet64": [port],
+        "compute-leaf-u01-01:Ethernet4": [],
+        "gpu-002": [],
+        "compute-spine-01": [],
+        "A02": [],
+    }
+    for name, rows in told.items():
+        words = [str(tmp_path / "lab"), *name.split()]
+        found = json.loads(CliRunner().invoke(show, [*words, "--format", "json"]).stdout)
+        assert [(row["what"], row["reason"], row["key"]) for row in found.get("exceptions", [])] == rows, name
+        printed = CliRunner().invoke(show, words).stdout
+        assert all(part in printed for row in rows for part in row) and ("exceptions" in printed) == bool(rows)
+
+
 @pytest.mark.parametrize(
     ("name", "hint"), [("gpu-01", "did you mean gpu-001"), ("gpu-001:enp24s0np1", "enp24s0np0"), ("xyzzy", "give a device")]
 )
@@ -327,6 +362,15 @@ def test_render_of_one_family_warns_of_what_moves_in_the_plan_that_stands(tmp_pa
     file.write_text(file.read_text().replace("storage: {id: 9", "storage: {id: 2"))
     told = json.loads(CliRunner().invoke(render, [*words, "--only", "switches", "--format", "json"]).stdout)
     assert told["moves"]["servers"] == 0 and told["moved_addresses"] == []
+
+
+def test_one_file_is_told_in_the_singular(tmp_path):
+    words = [str(LAB), "-o", str(tmp_path / "tree"), "--only", "dns"]
+    assert CliRunner().invoke(render, words).exit_code == 0
+    next((tmp_path / "tree/dns").glob("*.zone")).unlink()
+    assert "/tree: 1 file would be written, " in CliRunner().invoke(render, [*words, "--check"]).stdout
+    assert "/tree: 1 file written, " in CliRunner().invoke(render, words).stdout
+    assert "/tree: 0 files written, " in CliRunner().invoke(render, words).stdout
 
 
 def test_a_difference_shows_configurations_first_and_not_what_follows(tmp_path):
