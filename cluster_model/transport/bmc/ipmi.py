@@ -103,7 +103,8 @@ class IpmiBmc:
         login, target = self._login, self._target
         # -N and -R: seconds before a packet is sent again, one more each time, and how often it is sent in all; ipmitool gives up
         # after twice their sum, which is about one answer's time. A BMC may carry out an order as often as it comes.
-        answer_s, sent = (login.answer_s, 1) if once else (login.answer_s / 4, 2)
+        # It knows whole seconds alone: where an answer has less than 2 s it is sent once, so that silence costs 2 s and not 6.
+        answer_s, sent = (login.answer_s, 1) if once else (login.answer_s / 4, 2 if login.answer_s >= 2 else 1)
         command = ["ipmitool", "-I", "lanplus", "-H", target.address, "-p", str(target.port or PORT), "-U", login.user, "-E"]
         command += ["-C", str(login.cipher), "-L", "ADMINISTRATOR", "-N", str(max(1, round(answer_s))), "-R", str(sent)]
         limit_s = login.answer_s * 2 + 5
