@@ -43,7 +43,13 @@ def common_options(wrapped: Command) -> Command:
     options = (
         limit_option,
         click.option("--parallel", type=click.IntRange(1, 512), default=64, show_default=True, help="BMCs asked at once."),
-        click.option("--timeout", type=click.FloatRange(0.5, 300), default=20, show_default=True, help="Seconds for an answer."),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0.5, 300),
+            default=20,
+            show_default=True,
+            help="Seconds for an answer; by IPMI 2 or more.",
+        ),
         click.option("--retries", type=click.IntRange(0, 10), default=2, show_default=True, help="Tries after a silent one."),
         click.option("--secrets", type=click.Path(dir_okay=False, path_type=Path), help="File of secrets; default: secrets.yml."),
         click.option("--format", "form", type=form, default="text", show_default=True, help="Form of the output."),
@@ -202,12 +208,13 @@ def power(
 def boot(cluster: Path, device: Any, persistent: bool, everything: bool, apply: bool, form: Format, **asking: Any) -> None:
     """Tell machines what to boot at their next start. Nothing is switched."""
     from cluster_model.deploy.power import set_boot
+    from cluster_model.render.drawings.style import format_count
 
     opened, doors = _open(cluster, form, **asking)
     when = "every start" if persistent else "the next start"
     if not apply:
         names = shorten_names([door.target.name for door in doors])
-        click.echo(f"would tell {len(doors):,} machines to boot {device} at {when}: {names}; --apply does it")
+        click.echo(f"would tell {format_count(len(doors), 'machine')} to boot {device} at {when}: {names}; --apply does it")
         return
     _require_words(asking["limits"], everything)
     with show_progress(len(doors), "told", form) as tell:
@@ -300,6 +307,7 @@ def _fill(opened: Opened, visits: dict[str, Visit], *, write: bool, replace: boo
     from cluster_model.intent.source.facts_csv import MOST_BYTES
     from cluster_model.paths import replace_file
     from cluster_model.reading import read_file
+    from cluster_model.render.drawings.style import format_count
     from cluster_model.verify.hosts.delivered import fill_facts, list_facts
 
     name = opened.cluster.facts.servers
@@ -318,7 +326,8 @@ def _fill(opened: Opened, visits: dict[str, Visit], *, write: bool, replace: boo
         click.echo(f"{path}: {fill.name} {fill.column}: {fill.old or '(empty)'} -> {fill.new}")
     if len(fills) > 20:
         click.echo(f"  and {len(fills) - 20:,} more")
-    click.echo(f"{len(fills):,} cells written to {path}" if write else f"{len(fills):,} cells could be filled; --write does it")
+    cells = format_count(len(fills), "cell")
+    click.echo(f"{cells} written to {path}" if write else f"{cells} could be filled; --write does it")
     if write and name is None:
         click.echo("add to the intent:  facts: {servers: servers.csv}")
 

@@ -141,8 +141,10 @@ def _tell_device(device: Any) -> dict[str, str]:
     facts["kW"] = f"{block.power.maximum_w / 1000:g}"
     if block.kind == "switch":
         return {**facts, "ports": " + ".join(map(_tell_cages, block.cages)), "speaks": "/".join(block.technology)}
+    from cluster_model.render.drawings.style import format_count
+
     parts = [f"{block.gpus.count} {block.gpus.model}"] if block.gpus else []
-    parts += [f"{block.drives.count} drives of {block.drives.capacity_tb:g} TB"] if block.drives else []
+    parts += [f"{format_count(block.drives.count, 'drive')} of {block.drives.capacity_tb:g} TB"] if block.drives else []
     ports = Counter(f"{port.speed_gbps}G {port.network}" for port in block.network.ports)
     return {**facts, "GPUs or drives": ", ".join(parts), "ports": ", ".join(f"{count}x{port}" for port, count in ports.items())}
 

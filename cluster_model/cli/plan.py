@@ -126,7 +126,9 @@ def _describe(plan: Plan, state: str = "") -> Iterator[str]:
     yield from _format_table(columns, [_row_of_network(network) for network in plan.networks], right=set(range(2, 10)))
     columns = ("bandwidth", "hosts", "leaf to spine", "spine to core", "bisection", "oversubscription")
     yield from _format_table(columns, [_row_of_bandwidth(network) for network in plan.networks], right=set(range(1, 6)))
-    pools = [(network.name, network.pool, f"{len(network.slices)} slices") for network in plan.networks if network.pool]
+    pools = [
+        (network.name, network.pool, format_count(len(network.slices), "slice")) for network in plan.networks if network.pool
+    ]
     yield from _format_table(("addresses", "pool", "cut into"), pools, right=set())
     yield from _describe_separation(plan)
     yield from _describe_tenants(plan)
@@ -277,7 +279,7 @@ def _describe_power(plan: Plan) -> Iterator[str]:
     shown = rows[:24]
     yield from _format_table(columns, shown, right=set(range(1, 8)))
     if len(rows) > len(shown):
-        yield f"  and {len(rows) - len(shown)} more kinds of rack"
+        yield f"  and {format_count(len(rows) - len(shown), 'more kind')} of rack"
     where = f"{format_count(len(plan.racks), 'rack')} of {format_count(len({rack.row for rack in plan.racks}), 'row')}"
     yield f"\nPower: {plan.power_w / 1000:,.1f} kW at most, in {where}."
 

@@ -134,10 +134,14 @@ def _require_own_cluster(journal: Journal, opened: Opened) -> None:
 
 def _prepare_journal(journal: Journal, opened: Opened, *, begin: bool) -> None:
     """See that the journal is there and this machine's; a usage error says which word is missing."""
+    from cluster_model.render.drawings.style import format_count
+
     owner, known = journal.owner, journal.known()
     if begin:
         if owner.machine or known:
-            raise click.UsageError(f"{journal.path} has begun already, with {len(known):,} nodes: leave --new-journal out")
+            raise click.UsageError(
+                f"{journal.path} has begun already, with {format_count(len(known), 'node')}: leave --new-journal out"
+            )
         return
     if not owner.machine and not set(known) & {server.name for server in opened.plan.servers}:
         raise click.UsageError(

@@ -106,6 +106,7 @@ def _find_moved(target: Path, files: Mapping[str, bytes], plan: Plan) -> tuple[C
 def _report(target: Path, done: Written, moved: Comparison | None, check: bool, form: Format) -> None:
     from cluster_model.plan.compare.moves import count_moves
     from cluster_model.plan.compare.plans import Comparison
+    from cluster_model.render.drawings.style import format_count
 
     moved = moved or Comparison()
     moves = count_moves(moved)
@@ -133,7 +134,7 @@ def _report(target: Path, done: Written, moved: Comparison | None, check: bool, 
             for path in paths:
                 click.echo(f"would {sign} {target / path}")
     would = "would be " if check else ""
-    parts = [f"{len(done.written)} files {would}written", f"{len(done.unchanged)} unchanged"]
+    parts = [f"{format_count(len(done.written), 'file')} {would}written", f"{len(done.unchanged)} unchanged"]
     parts += [f"{len(done.removed)} {would}removed"] if done.removed else []
     click.echo(f"{target}: {', '.join(parts)}.")
     if done.foreign:

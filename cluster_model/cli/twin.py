@@ -241,6 +241,7 @@ def _ending_on_signals() -> Iterator[None]:
 @slowness_option
 def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], sampling: Sampling, slowness: float) -> None:
     """Boot a cluster's fabric and leave it up, to explore with `twin exec`, until `twin down`."""
+    from cluster_model.render.drawings.style import format_count
     from cluster_model.twin.keeper import find_state, start_keeper
     from cluster_model.twin.options import Options
     from cluster_model.twin.run import Listener, Run
@@ -262,7 +263,7 @@ def up(cluster: Path, folder: Path | None, networks: tuple[str, ...], sampling: 
         printer.clear()
     if why:
         raise click.ClickException(why)
-    click.echo(f"{len(scope.switches)} switches and {len(scope.servers)} hosts are up.")
+    click.echo(f"{format_count(len(scope.switches), 'switch')} and {format_count(len(scope.servers), 'host')} are up.")
     first = next(iter(scope.switches))
     click.echo(f"Look around: gpuyard twin exec {cluster} {first} vtysh -c 'show bgp summary'")
     for line in _tell_operator(cluster, scope, len(tree.plan.networks)):
@@ -339,6 +340,7 @@ def _find_up(cluster: Path) -> Any:
 @tree_options
 def export(cluster: Path, target: Path, folder: Path | None, networks: tuple[str, ...], sampling: Sampling) -> None:
     """Write a containerlab topology and what its containers read into the folder TARGET, for those who have images."""
+    from cluster_model.render.drawings.style import format_count
     from cluster_model.twin.containerlab import export_containerlab
     from cluster_model.twin.ethernet.scope import choose_scope
     from cluster_model.twin.machine import NEEDS
@@ -352,5 +354,8 @@ def export(cluster: Path, target: Path, folder: Path | None, networks: tuple[str
             click.echo(f"left out: {network}: {why}", err=True)
         for network in scope.subnets:
             click.echo(f"left out: {network}: InfiniBand, which containerlab has not", err=True)
-    click.echo(f"{len(scope.switches)} switches, {len(scope.servers)} hosts, {len(scope.links)} links.")
+    click.echo(
+        f"{format_count(len(scope.switches), 'switch')}, {format_count(len(scope.servers), 'host')}, "
+        f"{format_count(len(scope.links), 'link')}."
+    )
     click.echo(f"Start: containerlab deploy -t {target / tree.plan.name}.clab.yml")

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from cluster_model.render.drawings.style import format_count
+
 Result = Literal["passed", "failed", "left out", "note"]
 SIGNS: dict[Result, str] = {"passed": "ok", "failed": "FAILED", "left out": "left out", "note": "note"}
 HERE, SMALL_MACHINE = "namespaces", "small machine"
@@ -104,7 +106,8 @@ def format_markdown(report: Report) -> str:
     lines = [
         f"# The twin of {report.cluster}",
         "",
-        f"{report.switches} switches, {report.hosts} hosts and {report.cables} cables, booted {report.place}, "
+        f"{format_count(report.switches, 'switch')}, {format_count(report.hosts, 'host')} and "
+        f"{format_count(report.cables, 'cable')}, booted {report.place}, "
         f"from the plan with digest `{report.digest[:12]}`.",
         "",
         *(f"- {network} is a sample: {text}." for network, text in report.sampled.items()),

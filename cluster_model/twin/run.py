@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
+from cluster_model.render.drawings.style import format_count
 from cluster_model.twin.emulation import list_emulated
 from cluster_model.twin.ethernet.fabric import Fabric
 from cluster_model.twin.ethernet.foreign import try_foreign
@@ -97,7 +98,8 @@ class Run:
         for what, text in notes.items():
             self.add(Row("scope", "", what, "note", text))
         for kind, count in () if management else scope.unplugged.items():
-            self.add(Row("scope", "", kind, "left out", f"{count} cables end in the dark here"))
+            dark = f"{format_count(count, 'cable')} {'ends' if count == 1 else 'end'} in the dark here"
+            self.add(Row("scope", "", kind, "left out", dark))
         for network, text in scope.sampled.items():
             self.add(Row("scope", network, "sample", "left out", f"booted: {text}; --full boots all"))
         for part in self._parts:

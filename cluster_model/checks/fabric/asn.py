@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
-from cluster_model.checks.wording import list_names
+from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Switch
 
@@ -56,7 +56,7 @@ class AsnReused(Rule):
             yield self.finding(
                 "asn_base",
                 f"AS {asn} belongs to {list_names(names.values(), 3)}"
-                + (f", and {len(reused) - 1} others are reused" * (len(reused) > 1)),
+                + (f", and {count_things(len(reused) - 1, 'other is', 'others are')} reused" * (len(reused) > 1)),
                 "one ASN per leaf, per pod's spines and per plane's cores",
                 f"{len(reused)} of {len(owners)} numbers reused",
                 "report this with your cluster.yml",

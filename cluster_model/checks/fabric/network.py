@@ -143,12 +143,13 @@ class Oversubscription(Rule):
             if network.tiers > 1 and network.oversubscription > allowed + 0.0005:
                 intent = design.intent(network.name)
                 by_hand = intent is not None and "uplinks" in intent.model_fields_set
+                ports, uplinks = count_things(network.hosts_per_leaf, "port"), count_things(network.uplinks, "uplink")
                 yield self.finding(
                     f"networks.{network.name}.{'uplinks' if by_hand else 'oversubscription'}",
                     f"a full {network.name} leaf is oversubscribed {network.oversubscription:.2f} to 1",
                     f"<= {allowed:g} to 1",
-                    f"{network.oversubscription:.2f} to 1: {network.hosts_per_leaf} ports of {network.host_speed_gbps} Gb/s on "
-                    f"{network.uplinks} uplinks of {network.fabric_speed_gbps} Gb/s",
+                    f"{network.oversubscription:.2f} to 1: {ports} of {network.host_speed_gbps} Gb/s on "
+                    f"{uplinks} of {network.fabric_speed_gbps} Gb/s",
                     "leave uplinks out so that they are derived, keep fewer hosts per leaf, or raise oversubscription",
                 )
 

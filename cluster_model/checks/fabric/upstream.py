@@ -23,7 +23,8 @@ class UpstreamImpossible(Rule):
         Without the link no switch or BMC reaches resolvers, time servers or log collectors.
 
     How to fix:
-        Name a spine of the out-of-band network; `gpuyard plan` and the rendered page list them.
+        Name a spine of the out-of-band network. The finding lists them, as do the rendered cabling/cables.csv and plan.json;
+        `gpuyard show CLUSTER oob-leaf-a01` tells those that a leaf is cabled to.
 
     Source:
         RFC 3021 for links of two addresses.

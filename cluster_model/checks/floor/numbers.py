@@ -177,10 +177,11 @@ class PerRackBeyondHeight(Rule):
             height = design.cluster.racks.groups[group.racks].height_u if group.racks in design.cluster.racks.groups else 0
             if group.per_rack and servers and height and group.per_rack * servers[0].height_u > height:
                 fits = height // servers[0].height_u
+                verb = "does" if group.per_rack == 1 else "do"
                 yield self.finding(
                     f"servers.{name}.per_rack",
-                    f"{group.per_rack} servers of {servers[0].height_u} U do not fit into {height} U",
-                    f"<= {fits} servers per rack",
+                    f"{count_things(group.per_rack, 'server')} of {servers[0].height_u} U {verb} not fit into {height} U",
+                    f"<= {count_things(fits, 'server')} per rack",
                     str(group.per_rack),
                     f"set per_rack to {fits} or lower",
                 )

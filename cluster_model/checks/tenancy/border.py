@@ -9,7 +9,7 @@ from itertools import combinations
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
-from cluster_model.checks.wording import list_names
+from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model.overlay import Filter, Tenant
 
@@ -236,7 +236,8 @@ class AcceptCaptures(Rule):
                     long = f" up to /{line.up_to}" if line.up_to else ""
                     yield self.finding(
                         f"{peer.where}.accept",
-                        f"{peer.name} may send routes for {hit[0]}" + (f", and {len(hit) - 1} others" * (len(hit) > 1)),
+                        f"{peer.name} may send routes for {hit[0]}"
+                        + (f", and {count_things(len(hit) - 1, 'other')}" * (len(hit) > 1)),
                         "prefixes that nothing inside has",
                         f"{line.prefix}{long}",
                         "name the peer's own prefixes, or lower up_to",

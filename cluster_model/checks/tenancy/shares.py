@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
-from cluster_model.checks.wording import list_names
+from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.tenancy.isolation import list_meeting_on_storage
 
@@ -36,9 +36,9 @@ class QuotaAboveCluster(Rule):
             if tenant.gpus > built:
                 yield self.finding(
                     f"tenants.{tenant.name}.gpus",
-                    f"{tenant.name} may use {tenant.gpus} GPUs, and {built} exist",
-                    f"<= {built} GPUs (all servers that are built)",
-                    f"{tenant.gpus} GPUs",
+                    f"{tenant.name} may use {count_things(tenant.gpus, 'GPU')}, and {built} exist",
+                    f"<= {count_things(built, 'GPU')} (all servers that are built)",
+                    count_things(tenant.gpus, "GPU"),
                     f"set gpus to {built} or lower, or leave it out for no quota",
                 )
 
@@ -69,10 +69,10 @@ class QuotasAboveCluster(Rule):
         if total > built and max(quotas.values()) <= built:
             yield self.finding(
                 "tenants",
-                f"tenants may use {total} GPUs together, and {built} exist",
-                f"<= {built} GPUs in all",
+                f"tenants may use {count_things(total, 'GPU')} together, and {built} exist",
+                f"<= {count_things(built, 'GPU')} in all",
                 list_names(f"{name} {count}" for name, count in quotas.items()),
-                f"lower quotas by {total - built} GPUs, or keep them where waiting is meant",
+                f"lower quotas by {count_things(total - built, 'GPU')}, or keep them where waiting is meant",
             )
 
 
@@ -100,9 +100,9 @@ class QuotaBelowServers(Rule):
             if 0 <= tenant.gpus < own:
                 yield self.finding(
                     f"tenants.{tenant.name}.gpus",
-                    f"{tenant.name} has {own} GPUs of its own and may use {tenant.gpus}",
-                    f">= {own} GPUs (its servers)",
-                    f"{tenant.gpus} GPUs",
+                    f"{tenant.name} has {count_things(own, 'GPU')} of its own and may use {tenant.gpus}",
+                    f">= {count_things(own, 'GPU')} (its servers)",
+                    count_things(tenant.gpus, "GPU"),
                     f"set gpus to {own} or higher, leave it out, or take servers away",
                 )
 

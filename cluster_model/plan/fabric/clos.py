@@ -154,7 +154,7 @@ def _pick(total: int, least: int, chosen: int | None, tier: str, bound: int) -> 
     if chosen < least:
         raise Refused(
             "NET001",
-            f"{chosen} {tier}s have too few ports",
+            f"1 {tier} has too few ports" if chosen == 1 else f"{chosen} {tier}s have too few ports",
             expected=f"at least {least} {tier}s",
             actual=str(chosen),
             fix=f"set it to {divisor_from(total, least) or least}, or leave it out",

@@ -107,6 +107,7 @@ def _miss_way(ctx: Context, shape: FabricShape, able: list[str]) -> None:
     """Tell where the site has services that no link leads to, with the links that would."""
     site = ctx.cluster.site
     services = list(map(str, (*site.dns, *site.ntp, *site.syslog, *site.snmp_managers)))
+    more = f" and {len(services) - 3} more" if len(services) > 3 else ""
     if not services:
         return
     taken, ways = _list_taken(ctx), []
@@ -120,7 +121,7 @@ def _miss_way(ctx: Context, shape: FabricShape, able: list[str]) -> None:
         "networks.oob",
         "no switch or BMC has a route to the site's services",
         expected="a link to the site's router under upstreams",
-        actual=f"none, and services at {', '.join(services[:3])}",
+        actual=f"none, and services at {', '.join(services[:3])}{more}",
         fix=f"add this, with the prefixes that the site gives: upstreams: [{', '.join(ways)}]"
         if ways
         else "take a model with more ports for networks.oob.spine, and plug the site's router into it",

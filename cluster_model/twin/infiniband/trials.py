@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from cluster_model.plan.model import Cable
+from cluster_model.render.drawings.style import format_count
 from cluster_model.render.infiniband.partitions import NOBODY
 from cluster_model.render.infiniband.subnet import choose_routing
 from cluster_model.twin.infiniband.subnet import RunningSubnet, find_engine
@@ -52,7 +53,7 @@ class SubnetTrials:
             last = log.strip().splitlines()[-1:] or ["its log is empty"]
             return Verdict("OpenSM never said SUBNET UP", (*errors, last[0]))
         where = f" on {manager}" if manager else ""
-        said = "no error" if not errors else f"{len(errors)} errors"
+        said = "no error" if not errors else format_count(len(errors), "error")
         return Verdict(f"SUBNET UP {took_s:.1f} s after OpenSM's start{where}, {said} in its log", tuple(errors))
 
     def try_engine(self, log: str, is_broken: bool = False) -> Verdict:

@@ -71,6 +71,18 @@ def test_an_empty_text_means_no_device_and_never_all(asked, words):
     assert (done.exit_code, asked) == (2, []) and "it is empty; name devices" in done.stderr
 
 
+def test_a_slice_means_servers_wherever_devices_are_asked(asked):
+    assert discover("--limit", "gpu-002..gpu-003,control-001").exit_code == 0
+    assert sorted(asked) == ["control-001", "gpu-002", "gpu-003"]
+
+
+@pytest.mark.parametrize(("words", "told"), [("gpu-001", "1 machine"), ("gpu-001..gpu-002", "2 machines")])
+def test_what_would_be_told_is_counted(words, told):
+    asked = ["bmc", "boot", "inventory/lab", "pxe", "--limit", words]
+    done = CliRunner().invoke(cli, asked, env={"GPUYARD_SECRET_BMC_PASSWORD": "x"})
+    assert done.stdout.startswith(f"would tell {told} to boot pxe at the next start: gpu-001")
+
+
 def test_a_word_that_means_none_is_refused_before_anybody_is_asked(asked):
     done = discover("--limit", "gpu-01")
     assert (done.exit_code, asked) == (2, []) and "no server is meant by gpu-01; did you mean gpu-001?" in done.stderr

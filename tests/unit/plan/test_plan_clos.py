@@ -124,6 +124,11 @@ def test_spines_by_hand_must_divide_the_uplinks_and_have_the_ports(values, rule,
     assert (found.rule, found.fix) == (rule, fix)
 
 
+def test_one_is_told_in_the_singular():
+    assert refuse(24, 32, 64, spines=1).summary == "1 spine has too few ports"
+    assert refuse(24, 32, 64, spines=8).summary == "8 spines have too few ports"
+
+
 def test_spines_by_hand_are_taken():
     assert size(24, 32, 64, spines=32).spines == 32
     assert size(256, 64, 128, cores=16).cores == 16

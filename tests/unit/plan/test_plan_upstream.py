@@ -136,6 +136,13 @@ def test_where_no_cage_is_free_it_says_what_to_buy():
     assert finding.fix == "take a model with more ports for networks.oob.spine, and plug the site's router into it"
 
 
+@pytest.mark.parametrize(("ntp", "told"), [([], "{}"), ([1], "{} and 1 more"), ([1, 2, 3], "{} and 3 more")])
+def test_services_beyond_the_third_are_counted(ntp, told):
+    site = {**SITE, "ntp": [*SITE["ntp"], *(f"10.255.0.{number}" for number in ntp)]}
+    (finding,) = [finding for finding in validate(small(site=site)) if finding.id == "NET019"]
+    assert finding.actual == f"none, and services at {told.format('10.255.0.53, 10.255.0.54, 10.255.0.123')}"
+
+
 def test_a_site_without_services_needs_no_way_out():
     assert validate(small()) == []
     assert validate(small(site=SITE, networks__oob__upstreams=WAYS)) == []
