@@ -50,7 +50,7 @@ def _speak(name: str) -> tuple[str, ...]:
     spoken: list[str] = []
     for part in _PARTS.findall(name.lower()):
         if part.isdecimal():
-            spoken.append(str(int(part)))
+            spoken.append(str(int(part)) if len(part) < 100 else part)  # Python reads no number of thousands of digits
         elif spoken and not spoken[-1].isdecimal():
             spoken[-1] += part
         else:

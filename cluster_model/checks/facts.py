@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.source.facts_csv import Kind
+from cluster_model.intent.source.facts_csv import BLANK, Kind
+from cluster_model.names import format_server, parse_name
 from cluster_model.near import suggest
 from cluster_model.plan.model import Management, Plan
 
@@ -43,16 +43,19 @@ class UnknownDevice(Rule):
         for kind, rows, known in tables:
             strange = [name for name in rows if name not in known]
             for place, name in enumerate(strange[:20]):
-                near = suggest(name, known) if place < 3 else ""  # dear with many names
+                summary, expected, fix = f"{name} is not in the plan", f"a name of the planned {kind}", ""
+                if kind == "servers" and (later := _explain_later(design, name)):
+                    summary, expected, fix = later
+                elif place < 3:  # dear with many names
+                    fix = suggest(name, known)
                 yield self._at(
                     design,
                     kind,
                     rows[name],
-                    f"{name} is not in the plan"
-                    + (f", nor are {len(strange) - 20} others of this file" if place == 19 and len(strange) > 20 else ""),
-                    f"a name of the planned {kind}",
+                    summary + (f", nor are {len(strange) - 20} others of this file" if place == 19 and len(strange) > 20 else ""),
+                    expected,
                     name,
-                    near or "correct the name or delete the line",
+                    fix or "correct the name or delete the line",
                 )
         yield from self._ports(design)
 
@@ -87,11 +90,23 @@ class UnknownDevice(Rule):
         return finding.located(file, line, 1) if file else finding
 
 
-_BLANK = re.compile(
-    r"(to be filled by o\.?e\.?m\.?|default string|system serial number|not specified|not applicable|none|unknown|n/?a|tbd"
-    r"|(.)\2*|0?123456789?0?)",
-    re.IGNORECASE,
-)
+def _explain_later(design: Design, name: str) -> tuple[str, str, str] | None:
+    """Return what is said of a server that its group does not build, or not yet: summary, expected and fix; None for others."""
+    parts = parse_name(name) if len(name) < 50 else None  # Python reads no number of thousands of digits
+    group = design.cluster.servers.get(parts.group) if parts else None
+    if parts is None or group is None or parts.number <= group.count:
+        return None
+    expected = (
+        f"{format_server(parts.group, 1)} to {format_server(parts.group, group.count)}, which count of {parts.group} builds"
+    )
+    if parts.number <= group.final_count:
+        return (
+            f"{name} is planned, and not built yet",
+            expected,
+            f"delete the line, or raise count of {parts.group} to {parts.number}",
+        )
+    raised = "count" if group.planned is None else "count and planned"
+    return f"{name} is not in the plan", expected, f"delete the line, or raise {raised} of {parts.group}"
 
 
 _ONE: dict[Kind, str] = {"servers": "server", "switches": "switch", "pdus": "pdu"}
@@ -124,7 +139,7 @@ class SerialBlank(Rule):
             "pdus": {name: row.serial for name, row in design.facts.pdus.items()},
         }
         for kind, serials in tables.items():
-            blank = [name for name, serial in serials.items() if serial and _BLANK.fullmatch(serial.strip())]
+            blank = [name for name, serial in serials.items() if serial and BLANK.fullmatch(serial)]
             if blank:
                 yield self.finding(
                     f"facts.{kind}",

@@ -12,7 +12,7 @@ from typing import Literal
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.policy import Facts
-from cluster_model.intent.source.hardware_addresses import parse_guid, parse_mac
+from cluster_model.intent.source.hardware_addresses import explain_mac, parse_guid, parse_mac
 from cluster_model.near import suggest
 from cluster_model.reading import TooLargeError, read_file
 from cluster_model.references import TEMPLATE
@@ -27,7 +27,13 @@ COLUMNS: dict[Kind, tuple[str, ...]] = {
 }
 """Columns by kind of device; servers also have one `mac.PORT` or `guid.PORT` per port. Only `name` is needed."""
 _DISK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
-_SERIAL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _.:/+-]{0,62}[A-Za-z0-9])?")
+_SERIAL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 _.:/+-]{0,62}[A-Za-z0-9.])?")
+BLANK = re.compile(
+    r"(to be filled by o\.?e\.?m\.?|default string|system serial number|not specified|not applicable|none|unknown|n/?a|tbd"
+    r"|(.)\2*|0?123456789?0?)",
+    re.IGNORECASE,
+)
+"""What a maker's firmware says for a serial number where nobody filled it in."""
 _UNPRINTABLE = re.compile(f"[{UNPRINTABLE}]")
 MOST_BYTES = 32_000_000
 MOST_LINES = 200_000
@@ -195,7 +201,9 @@ class _Reader:
         prefix = column.partition(".")[0]
         if column == "serial" and not _SERIAL.fullmatch(cell.text):
             value = None
-            expected = "letters, digits and spaces _ . : / + -, at most 64"
+            expected = (
+                "letters, digits, spaces and _ . : / + -, at most 64; a letter or digit first, and a letter, digit or dot last"
+            )
             self.report("FCT004", cell, f'"{cell.text}" is not a serial number', expected, fix=_COPY)
         if prefix == "guid":
             value = parse_guid(cell.text)
@@ -206,14 +214,22 @@ class _Reader:
             value = parse_mac(cell.text)
             if value is None:
                 expected = "12 hexadecimal digits, such as a0:88:c2:00:12:34"
-                self.report("FCT004", cell, f'"{cell.text}" is not the MAC address of a port', expected, fix=_COPY)
+                known = explain_mac(cell.text)
+                summary = f'"{cell.text}" is {f"{known}, which no port has" if known else "not the MAC address of a port"}'
+                self.report("FCT004", cell, summary, "the address of one port" if known else expected, fix=_COPY)
         if value is None:
             return None
         key = f"serial {self.kind} {value}" if column == "serial" else value
         if key in self.owners:
             word = "serial number" if column == "serial" else "GUID" if prefix == "guid" else "MAC address"
             expected = f"one device; {self.owners[key]} has it"
-            self.report("FCT005", cell, f"the {word} {value} is used twice", expected, fix="correct the line that is wrong")
+            is_blank = column == "serial" and BLANK.fullmatch(value)
+            fix = (
+                "read both labels, or leave both fields empty: a maker left it blank"
+                if is_blank
+                else "correct the line that is wrong"
+            )
+            self.report("FCT005", cell, f"the {word} {value} is used twice", expected, fix=fix)
             return None
         self.owners[key] = f"{name} ({self.file}:{cell.line}, {column})"
         return value

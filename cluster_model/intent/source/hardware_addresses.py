@@ -24,6 +24,19 @@ def parse_mac(text: str) -> str | None:
     return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
 
 
+def explain_mac(text: str) -> str:
+    """Return what a MAC address is that no port can have; empty for a text that is no MAC address at all.
+
+    >>> explain_mac("00-00-00-00-00-00"), explain_mac("ff:ff:ff:ff:ff:ff"), explain_mac("01:00:5e:00:00:0d"), explain_mac("a0:88")
+    ('zero', 'the broadcast address', 'a multicast address', '')
+    """
+    low = text.strip().lower()
+    if not _MAC.fullmatch(low):
+        return ""
+    digits = low.translate(_SEPARATORS)
+    return {"0" * 12: "zero", "f" * 12: "the broadcast address"}.get(digits, "a multicast address")
+
+
 def parse_guid(text: str) -> str | None:
     """Return an InfiniBand GUID as `0x` and 16 hexadecimal digits, or None when it is none or zero.
 

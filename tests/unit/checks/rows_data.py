@@ -86,6 +86,11 @@ FIRES = {
     "K8S002": {"two of three": (items("servers", "control-002", rack="N01"), "2 of 3 control plane nodes stand in N01")},
     "FCT100": {
         "server": (facts(servers={"gpu-0O1": ServerFacts(line=7)}, files=FILES), "gpu-0O1 is not in the plan"),
+        "planned": (
+            chain(intent("servers.gpu.planned", 4), facts(servers={"gpu-004": ServerFacts(line=7)}, files=FILES)),
+            "gpu-004 is planned, and not built yet",
+        ),
+        "beyond the group": (facts(servers={"gpu-003": ServerFacts(line=7)}, files=FILES), "gpu-003 is not in the plan"),
         "switch": (facts(switches={"compute-leaf-3": SwitchFacts()}, files=FILES), "compute-leaf-3 is not in the plan"),
         "PDU": (facts(pdus={"pdu-a01-3": PduFacts()}, files=FILES), "pdu-a01-3 is not in the plan"),
         "port": (

@@ -76,3 +76,42 @@ def test_line_that_no_reader_takes_is_a_finding(tmp_path):
     tables, findings = read_facts(Facts(servers="s.csv"), tmp_path, "")
     assert [(finding.id, finding.line) for finding in findings] == [("FCT006", 2)]
     assert tables.servers == {"gpu-002": ServerFacts("S2", line=3)}
+
+
+def read_fault(folder, text):
+    (folder / "s.csv").write_text(text)
+    (finding,) = read_facts(Facts(servers="s.csv"), folder, "")[1]
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("mac", "words"),
+    [
+        ("00:00:00:00:00:00", "is zero, which no port has"),
+        ("FFFF.FFFF.FFFF", "is the broadcast address, which no port has"),
+        ("01:00:5e:00:00:0d", "is a multicast address, which no port has"),
+        ("a0:88:c2:00:12", "is not the MAC address of a port"),
+    ],
+)
+def test_a_mac_that_no_port_has_is_told_what_it_is(tmp_path, mac, words):
+    finding = read_fault(tmp_path, f"name,bmc_mac\ngpu-001,{mac}\n")
+    assert finding.summary == f'"{mac}" {words}'
+    assert ("12 hexadecimal digits" in finding.expected) == ("not the MAC" in words)
+
+
+def test_a_serial_number_may_end_in_a_dot(tmp_path):
+    (tmp_path / "s.csv").write_text("name,serial\ngpu-001,To Be Filled By O.E.M.\n")
+    tables, findings = read_facts(Facts(servers="s.csv"), tmp_path, "")
+    assert findings == [] and tables.servers["gpu-001"].serial == "To Be Filled By O.E.M."
+
+
+@pytest.mark.parametrize("serial", ["-S1", "S1/", "=S1", ".", "S" * 65])
+def test_what_is_expected_of_a_serial_number_is_what_it_lacks(tmp_path, serial):
+    finding = read_fault(tmp_path, f"name,serial\ngpu-001,{serial}\n")
+    assert finding.expected.endswith("at most 64; a letter or digit first, and a letter, digit or dot last")
+
+
+@pytest.mark.parametrize(("serial", "fix"), [("S1", "correct the line"), ("To Be Filled By O.E.M.", "read both labels")])
+def test_a_serial_number_left_blank_twice_is_read_from_the_labels(tmp_path, serial, fix):
+    finding = read_fault(tmp_path, f"name,serial\ngpu-001,{serial}\ngpu-002,{serial}\n")
+    assert finding.id == "FCT005" and finding.fix.startswith(fix)
