@@ -24,6 +24,7 @@ from cluster_model.reading import TooLargeError, open_file
 
 FILE = "secrets.yml"
 _VAULT = "$ANSIBLE_VAULT;"
+_PASSWORD_FILE = "ANSIBLE_VAULT_PASSWORD_FILE"
 _ANSWER_S = 60
 MOST_BYTES = 1_000_000
 
@@ -120,6 +121,8 @@ def _decrypt(path: Path) -> str | Diagnostic:
     try:
         done = subprocess.run(
             [_find_vault(), "view", str(path)],
+            # a variable that is set to nothing would be taken for this folder
+            env={name: value for name, value in os.environ.items() if value or name != _PASSWORD_FILE},
             # a pipe on stdin, where there is no terminal, is not the password, and may stay open for ever
             stdin=None if sys.stdin is not None and sys.stdin.isatty() else subprocess.DEVNULL,
             capture_output=True,
@@ -145,22 +148,47 @@ _GIVE_PASSWORD = (
 )
 
 
+_REFUSED = (
+    (r"password was provided from file \((.*)\)", "the password file {} is empty", "write the vault's password into {}"),
+    (r"password was provided from script \((.*)\)", "the program {} printed no password", "let {} print the vault's password"),
+    (r"password was provided$", "the answer was empty", _GIVE_PASSWORD),
+    (
+        r"running vault password script (.*) \(\[Errno",
+        "{} is marked as a program, and cannot be run as one",
+        "chmod 600 {} if it holds the password itself; else name the program that runs it in its first line, as #!/bin/sh",
+    ),
+)
+"""What ansible-vault says of a password that it did not get, what that means, and the way out; with the file or program."""
+
+
 def _explain_vault(path: Path, said: str) -> Diagnostic:
     """Return why ansible-vault did not open a file; what is not known here is told in its own words."""
-    source = os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", "")
+    source = os.environ.get(_PASSWORD_FILE, "")
+    missing, wanted = f"{path} is encrypted, and there is no vault password", "the password that ansible-vault encrypted it with"
     if "EOFError" in said:
-        told = f"{path} is encrypted, and there is no vault password"
-        actual = "ANSIBLE_VAULT_PASSWORD_FILE is not set, and there is no terminal to ask on"
-        return Diagnostic(
-            "SEC001", "error", "", told, "the password that ansible-vault encrypted it with", actual, _GIVE_PASSWORD
-        )
+        unset = f"{_PASSWORD_FILE} is {'empty' if _PASSWORD_FILE in os.environ else 'not set'}"
+        actual = f"{unset}, and {'none was typed' if _has_terminal() else 'there is no terminal to ask on'}"
+        return Diagnostic("SEC001", "error", "", missing, wanted, actual, _GIVE_PASSWORD)
+    for pattern, actual, fix in _REFUSED:
+        if found := re.search(pattern, said):
+            named = found[1] if found.groups() else ""
+            return Diagnostic("SEC001", "error", "", missing, wanted, actual.format(named), fix.format(named))
+    if re.search("Vault (vaulttext )?format", said):
+        expected, fix = "the whole file as ansible-vault wrote it", "copy it from where it is whole, or write it anew"
+        return Diagnostic("SEC001", "error", "", f"{path} is damaged", expected, "lines that are cut short or changed", fix)
     if "Decryption failed" in said:
-        actual = f"that in {source}, named by ANSIBLE_VAULT_PASSWORD_FILE" if source else "that which was given"
-        told = f"the vault password of {path} is wrong"
-        return Diagnostic(
-            "SEC001", "error", "", told, "the password that ansible-vault encrypted it with", actual, _GIVE_PASSWORD
-        )
+        actual = f"that in {source}, named by {_PASSWORD_FILE}" if source else "that which was given"
+        return Diagnostic("SEC001", "error", "", f"the vault password of {path} is wrong", wanted, actual, _GIVE_PASSWORD)
     return Diagnostic("SEC001", "error", "", f"ansible-vault cannot open {path}", actual=said, fix=_GIVE_PASSWORD)
+
+
+def _has_terminal() -> bool:
+    """Return whether somebody can be asked: ansible-vault reads the terminal itself, whatever stdin is."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError:
+        return False
+    return True
 
 
 def _find_vault() -> str:

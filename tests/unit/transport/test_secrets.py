@@ -1,6 +1,8 @@
 """Secrets: where they are looked up, and what is said where they are not, or lie open."""
 
+import contextlib
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -128,6 +130,68 @@ def test_ansible_vault_opens_the_file(tmp_path, monkeypatch):
     monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(tmp_path / "nowhere"))
     (finding,) = open_secrets(tmp_path)[1]
     assert finding.summary == f"ansible-vault cannot open {file}" and "nowhere was not found" in finding.actual
+
+
+@pytest.fixture
+def vault(tmp_path, monkeypatch):
+    """Return an encrypted file whose password is not told."""
+    file = write(tmp_path, "bmc-password: hunter2\n")
+    (tmp_path / "password").write_text("open sesame\n")
+    monkeypatch.delenv("ANSIBLE_VAULT_PASSWORD_FILE", raising=False)
+    done = ["ansible-vault", "encrypt", "--vault-password-file", str(tmp_path / "password"), str(file)]
+    subprocess.run(done, check=True, capture_output=True)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "actual", "fix"),
+    [
+        ("", 0o600, "the password file {} is empty", "write the vault's password into {}"),
+        ("#!/bin/sh\n", 0o700, "the program {} printed no password", "let {} print the vault's password"),
+        ("hunter2", 0o700, "{} is marked as a program, and cannot be run as one", "chmod 600 {} if it holds the password itself"),
+    ],
+)
+def test_a_password_file_that_gives_none_is_told_in_words(vault, tmp_path, monkeypatch, content, mode, actual, fix):
+    named = tmp_path / "given"
+    named.write_text(content)
+    named.chmod(mode)
+    monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(named))
+    (finding,) = open_secrets(tmp_path)[1]
+    assert finding.summary == f"{vault} is encrypted, and there is no vault password"
+    assert finding.actual == actual.format(named) and finding.fix.startswith(fix.format(named))
+
+
+@pytest.mark.parametrize("kept", [40, 200, -20])
+def test_a_vault_that_is_cut_short_is_damaged_whatever_the_password(vault, tmp_path, monkeypatch, kept):
+    monkeypatch.setenv("ANSIBLE_VAULT_PASSWORD_FILE", str(tmp_path / "password"))
+    vault.write_text(vault.read_text()[:kept])
+    (finding,) = open_secrets(tmp_path)[1]
+    assert finding.summary == f"{vault} is damaged" and "password" not in finding.fix
+
+
+@pytest.mark.parametrize("typed", [b"\x04", b"\n", b"open sesame\n"])
+def test_a_terminal_is_asked_also_where_the_variable_is_empty(vault, tmp_path, typed):
+    """On a terminal of its own: Ctrl-D, Enter alone, and the password."""
+    shown = "import sys; from pathlib import Path; from cluster_model.transport.secrets import open_secrets as o; "
+    shown += "s, f = o(Path(sys.argv[1])); print([*s.values], [x.actual for x in f])"
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ["ANSIBLE_VAULT_PASSWORD_FILE"] = ""
+        os.execv(sys.executable, [sys.executable, "-c", shown, str(tmp_path)])
+    told = b""
+    with contextlib.suppress(OSError):  # the terminal's other side is closed
+        while piece := os.read(terminal, 1000):
+            told += piece
+            if told.endswith(b"password: "):
+                os.write(terminal, typed)
+    os.waitpid(child, 0)
+    os.close(terminal)
+    wanted = {
+        b"\x04": b"[] ['ANSIBLE_VAULT_PASSWORD_FILE is empty, and none was typed']",
+        b"\n": b"[] ['the answer was empty']",
+        b"open sesame\n": b"['bmc-password'] []",
+    }
+    assert wanted[typed] in told
 
 
 @pytest.mark.parametrize("waits", [False, True])
