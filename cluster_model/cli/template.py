@@ -64,7 +64,7 @@ EXAMPLES: dict[str, Any] = {
     },
     "border.leaf": "generic/linux-32x100g",
     "border.racks": "network",
-    "cables": {"exceptions": [{"cable": "gpu-001:bmc", "to": "oob-leaf-a01:swp40", "reason": "port 3 is dead"}]},
+    "cables": {"exceptions": [{"cable": "gpu-001:bmc", "to": "oob-leaf-a01:Ethernet39", "reason": "the planned port is dead"}]},
     "business": {"leaf": "nvidia/sn3700c", "pool": "10.112.0.0/16"},
     "tenants": {"vision": {"id": 1, "servers": ["gpu"], "subnets": {"front": {"id": 1, "cidr": "10.48.1.0/24"}}}},
     "vision.vrf": "vision",

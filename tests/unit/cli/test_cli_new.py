@@ -218,6 +218,18 @@ def test_every_key_is_explained_once_and_its_example_is_valid(tmp_path):
     assert len(comments) > 60
 
 
+def test_the_example_of_a_moved_cable_is_taken_as_it_stands(tmp_path):
+    assert run(["new", "lab", "-o", str(tmp_path)]) == 0
+    file = tmp_path / "lab" / "cluster.yml"
+    moved = [
+        uncomment(line)
+        for line in file.read_text("utf-8").splitlines()
+        if line.startswith(("#cables:", "#  exceptions: [{cable"))
+    ]
+    file.write_text("\n".join([file.read_text("utf-8"), *moved, ""]), "utf-8")
+    assert len(moved) == 2 and not [f.summary for f in inspect(tmp_path / "lab").findings if f.where.startswith("cables")]
+
+
 def test_first_line_names_the_schema_in_a_checkout(tmp_path, monkeypatch):
     (tmp_path / "docs" / "schema").mkdir(parents=True)
     (tmp_path / "docs" / "schema" / "cluster.schema.json").write_text("{}")
