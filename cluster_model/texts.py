@@ -11,6 +11,8 @@ UNSHOWN = f"{UNPRINTABLE}\ud800-\udfff"
 """The same, and the halves of characters that Python has for bytes which are no UTF-8."""
 _UNSHOWN = re.compile(f"[{UNSHOWN}]")
 _LONGEST = 400
+PRIVATE_KEY = re.compile(r"(?:begin|end) [a-z0-9 ]{0,20}private key|putty-user-key-file|b3BlbnNzaC1rZXktdjE", re.IGNORECASE)
+"""How PEM and PuTTY mark one, and what OpenSSH's begin with in base64: `openssh-key-v1`."""
 
 
 def show_text(text: str) -> str:
@@ -27,3 +29,12 @@ def show_text(text: str) -> str:
 def drop_surrogates(text: str) -> str:
     """Return a text that UTF-8 can hold."""
     return text.encode("utf-8", "replace").decode()
+
+
+def holds_private_key(text: str) -> bool:
+    """Return whether a text looks like a private key, or a piece of one, which is then shown to nobody.
+
+    >>> holds_private_key("-----BEGIN OPENSSH PRIVATE KEY-----"), holds_private_key("ssh-ed25519 AAAAC3N my private key")
+    (True, False)
+    """
+    return PRIVATE_KEY.search(text) is not None

@@ -84,7 +84,7 @@ def report_inspection(inspection: Inspection, form: Format, strict: bool) -> Non
     """Print all findings with the line that counts them, and exit with 1 on errors, 2 when there is no such cluster."""
     findings = promote_warnings(inspection.findings) if strict else inspection.findings
     loaded = inspection.loaded
-    print_findings(findings, form, {loaded.source.file: loaded.source.lines, **loaded.facts.lines})
+    print_findings(findings, form, {loaded.source.file: loaded.source.shown, **loaded.facts.lines})
     if any(finding.id == "YML005" for finding in findings):
         raise click.exceptions.Exit(USAGE)
     if has_errors(findings):

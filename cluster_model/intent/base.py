@@ -14,16 +14,22 @@ from cluster_model.texts import UNPRINTABLE
 _NO_FILE = UNPRINTABLE + r"""/\\"'`$;<>|&*?{}\[\]:#!%,="""
 TEXT = f"^[^{UNPRINTABLE}]*$"
 NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+SECRET_NAME = r"^[a-z](-?[a-z0-9])*$"
+"""The names that NAME takes, in another writing: so a key that takes a secret's name is told from one that takes any."""
 FILE_NAME = rf"^[^.\- {_NO_FILE}][^{_NO_FILE}]*(/[^.\- {_NO_FILE}][^{_NO_FILE}]*)*$"
 PORT_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,30}$"
 TIME_ZONE = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$"
 
 
 class Pattern(NamedTuple):
-    """A pattern's meaning in words, for findings, and a text that fits it, to see past a mistake with."""
+    """A pattern's meaning in words, for findings, and a text that fits it, to see past a mistake with.
+
+    Where what is refused may be a secret, there is also a way out: then the finding has that, and shows nothing of the text.
+    """
 
     words: str
     stand_in: str
+    way_out: str = ""
 
 
 class Model(BaseModel):
@@ -101,7 +107,7 @@ Text = Annotated[str, Field(pattern=TEXT, max_length=400)]
 Reason = Annotated[str, Field(pattern=TEXT, min_length=3, max_length=400)]
 NAME_LENGTH = 31
 Name = Annotated[str, Field(pattern=NAME, max_length=NAME_LENGTH)]
-SecretName = Annotated[str, Field(pattern=NAME)]
+SecretName = Annotated[str, Field(pattern=SECRET_NAME)]
 FileName = Annotated[str, Field(pattern=FILE_NAME, max_length=200)]
 """A file in the cluster's folder or below it."""
 PortName = Annotated[str, Field(pattern=PORT_NAME)]

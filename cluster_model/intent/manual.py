@@ -99,7 +99,8 @@ MANUALS: dict[str, Entry] = {
     "INT006": Entry(
         "text of the wrong form",
         "Names become host names and file names, and prefixes become routes, so their form is fixed: names are lower-"
-        "case with hyphens, rows are capital letters, racks are row and position, a prefix has no host bits set.",
+        "case with hyphens, rows are capital letters, racks are row and position, a prefix has no host bits set. What may be a "
+        "secret is not shown: a private key, or a password where the name of a secret belongs.",
         "Write the form that is expected.",
     ),
     "INT007": Entry(
@@ -271,8 +272,8 @@ MANUALS: dict[str, Entry] = {
         "MAC address, GUID, serial number or disk of the wrong form",
         "MACs are read as aa:bb:cc:dd:ee:ff, aa-bb-…, aabb.ccdd.eeff or twelve digits, in either case; GUIDs as sixteen "
         "digits with or without 0x and colons. Zero is none, and the address of one port has an even first byte. Serial "
-        "numbers are letters and digits, with spaces and _ . : / + - between them; disks are named by serial number or WWN, in "
-        "letters, digits, hyphens, dots, colons and underscores.",
+        "numbers are letters and digits, with spaces and _ . : / + - between them, and may end in a dot; disks are named by "
+        "serial number or WWN, in letters, digits, hyphens, dots, colons and underscores.",
         "Copy it from the label or the delivery list again; spreadsheets turn digits into numbers.",
     ),
     "FCT005": Entry(

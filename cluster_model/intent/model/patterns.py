@@ -5,13 +5,18 @@ from __future__ import annotations
 from functools import cache
 
 from cluster_model.collecting import collect
-from cluster_model.intent.base import FILE_NAME, NAME, PORT_NAME, TEXT, TIME_ZONE, Pattern
+from cluster_model.intent.base import FILE_NAME, NAME, PORT_NAME, SECRET_NAME, TEXT, TIME_ZONE, Pattern
 from cluster_model.intent.model.bmc import USER
 from cluster_model.intent.model.cables import END
 from cluster_model.intent.model.site import DOMAIN
 
 _OWN: dict[str, Pattern] = {
     NAME: Pattern("a name of lower-case letters and digits, joined by single hyphens, that begins with a letter", "stand-in"),
+    SECRET_NAME: Pattern(
+        "the name of a secret, such as ops-password, and never the secret itself",
+        "stand-in",
+        "write a name such as ops-password, and put the secret under that name into secrets.yml",
+    ),
     r"^[a-z][a-z0-9-]*$": Pattern("a name of lower-case letters, digits and hyphens that begins with a letter", "stand-in"),
     TEXT: Pattern("a text in one line, of printable characters", "stand-in"),
     FILE_NAME: Pattern("the name of a file in the cluster's folder or below it, such as servers.csv", "stand-in"),

@@ -22,7 +22,11 @@ PATTERNS: dict[str, Pattern] = {
     r"^[a-z][a-z0-9-]*(\.\.[a-z][a-z0-9-]*)?$": Pattern(
         "a server group, a server, or a slice such as gpu-001..gpu-064", "stand-in"
     ),
-    PUBLIC_KEY: Pattern("a public SSH key in one line, such as ssh-ed25519 AAAAC3N... name", "ssh-ed25519 AAAA"),
+    PUBLIC_KEY: Pattern(
+        "a public SSH key in one line, such as ssh-ed25519 AAAAC3N... name",
+        "ssh-ed25519 AAAA",
+        "give the content of a .pub file, whole",
+    ),
     r"^[A-Za-z0-9][A-Za-z0-9_.,:=/@+%*!-]*$": Pattern("a kernel argument without spaces or quotes, such as iommu=pt", "stand-in"),
     r"^[a-z]+$": Pattern("a code name in lower case, such as noble", "standin"),
 }

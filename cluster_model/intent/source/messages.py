@@ -10,10 +10,12 @@ from pydantic_core import ErrorDetails
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.json_schema import describe_key, describe_schema, find_schema, list_keys
-from cluster_model.intent.source.fitting import fit_text
+from cluster_model.intent.model.patterns import list_patterns
+from cluster_model.intent.source.fitting import fit_address, fit_key, fit_text
 from cluster_model.intent.source.places import Source
 from cluster_model.intent.source.yaml_source import describe_value
 from cluster_model.near import find_near, suggest
+from cluster_model.texts import holds_private_key
 
 _RANGE = {
     "greater_than",
@@ -27,6 +29,8 @@ _RANGE = {
 _BOUNDS = {"ge": "of at least", "le": "of at most"}
 """How a bound of a key is said, which the schema does not have: to JSON every key is a text."""
 _FORMAT = {"string_pattern_mismatch", "string_too_long", "string_too_short", "ipv4_prefix", "ipv4_address"}
+_VAST = re.compile(r"[+-]?[0-9_]{19,}")
+"""A whole number that may have more than 64 bits, and then stays the text that it was."""
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/%]*)")
 
 
@@ -106,6 +110,8 @@ def _choose_branches(faults: list[_Fault]) -> list[_Fault]:
 
 def _explain(fault: _Fault, source: Source) -> Diagnostic:
     where, name = ".".join(fault.path), fault.path[-1] if fault.path else "the file"
+    if any(holds_private_key(text) for text in (*fault.path, fault.value) if isinstance(text, str)):
+        return _explain_private_key(fault)
     if fault.type == "invalid_key":  # a number stands where the model has words
         return _explain_unknown(fault, where, name)
     if len(fault.path) > 1 and fault.path[-1].isdigit() and not fault.is_key:
@@ -129,7 +135,10 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
         return Diagnostic("INT008", "error", where, f"{name} has no value", expected, fix=fix)
     if fault.type == "too_short":
         return Diagnostic("INT007", "error", where, f"{name} is empty", f"{expected}, at least one", fix="add an entry")
-    raw = source.values[where].raw if where in source.values else ""
+    if _may_be_secret(fault.path):
+        return _explain_secret(fault, where, name, expected)
+    mark = source.values.get(where)
+    raw = mark.raw if mark else ""
     if (
         fault.type == "literal_error"
         and isinstance(fault.value, str)
@@ -145,7 +154,8 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
 
         fix = suggest(fault.value, sorted(available_timezones()), "take a name that timedatectl list-timezones gives")
         return Diagnostic("INT030", "error", where, f"there is no time zone {fault.value}", expected, fix=fix)
-    if fault.type in _RANGE:
+    is_vast = isinstance(fault.value, str) and "number" in expected and mark and mark.plain and _VAST.fullmatch(fault.value)
+    if fault.type in _RANGE or is_vast:
         summary = f"{name} is out of range: {_show(fault.value, raw)}"
         return Diagnostic("INT004", "error", where, summary, expected, fix=_suggest_bound(fault))
     if fault.type in _FORMAT and isinstance(fault.value, str):
@@ -155,17 +165,48 @@ def _explain(fault: _Fault, source: Source) -> Diagnostic:
     return Diagnostic("INT003", "error", where, f"{name} is {actual}", expected, fix=fix)
 
 
+def _may_be_secret(path: tuple[str, ...]) -> bool:
+    """Return whether what is refused here may be a secret: a password where its name or a yes belongs, half a private key."""
+    return path[-1:] == ("password",) or any(_find_ways_out(path))
+
+
+def _find_ways_out(path: tuple[str, ...]) -> list[str]:
+    """Return the ways out of the patterns, or of the items' patterns, that belong at this path."""
+    known = list_patterns()
+    kinds = [*find_schema(path), *find_schema((*path, "0"))]
+    return [known[kind["pattern"]].way_out for kind in kinds if kind.get("pattern") in known and known[kind["pattern"]].way_out]
+
+
+def _explain_secret(fault: _Fault, where: str, name: str, expected: str) -> Diagnostic:
+    summary = f"{name} cannot be what stands there, which is not shown, since it may be a secret"
+    fix = next(iter(_find_ways_out(fault.path)), "") or _suggest_form(fault.path)
+    return Diagnostic("INT006", "error", where, summary, expected, fix=fix)
+
+
+def _explain_private_key(fault: _Fault) -> Diagnostic:
+    """Return that a private key stands somewhere, without a word of it; one that is a key is placed by what it is a key of."""
+    path = fault.path[: next((at for at, part in enumerate(fault.path) if holds_private_key(part)), len(fault.path))]
+    fix = "take it out, and make a new pair of keys, since this one has been shown; a public key is what the .pub file holds"
+    summary = "this is a private key" if path == fault.path else "a key here is a private key"
+    return Diagnostic("INT006", "error", ".".join(path), summary, describe_schema(path), fix=fix)
+
+
 def _explain_key(fault: _Fault, where: str, name: str, expected: str, source: Source) -> Diagnostic:
     summary, fix = f"{name} cannot be a key of {fault.path[-2]}", "rename the key"
-    near = fit_text(name, [{"pattern": p} for kind in find_schema(fault.path[:-1]) for p in kind.get("patternProperties", ())])
+    near = fit_key(name, fault.path[:-1])
     if near and ".".join((*fault.path[:-1], near)) not in source.values:
         fix = f"rename the key to {near}"
-    if "number" in expected and isinstance(fault.value, str) and name.isdigit():
+    if "number" in expected and isinstance(fault.value, str) and name.isdigit() and not _is_plain(where, source):
         summary = f'the key "{name}" of {fault.path[-2]} is a text, since it stands in quotes'
         expected, fix = f"{expected} without quotes", f"take the quotes away: {name}"
-    elif fault.type in _RANGE:
+    elif fault.type in _RANGE or ("number" in expected and _VAST.fullmatch(name)):
         expected, fix = f"{expected} {fault.bound}", "take a number within the bounds"
     return Diagnostic("INT006", "error", where + "@key", summary, expected, fix=fix)
+
+
+def _is_plain(where: str, source: Source) -> bool:
+    """Return whether a key is written without quotes."""
+    return where in source.keys and source.keys[where].plain
 
 
 def _name_place(path: tuple[str, ...]) -> str:
@@ -197,28 +238,35 @@ def _explain_format(fault: _Fault, where: str, name: str, expected: str) -> Diag
     summary, fix = f'{name} cannot be "{fault.value}"', "write it in that form"
     if fault.type == "ipv4_prefix":
         fix = _suggest_prefix(fault.value) or fix
+    elif fault.type == "ipv4_address":
+        near = fit_address(fault.value)
+        fix = f"write {near}" if near and "/" not in near else fix
     elif near := fit_text(fault.value, find_schema(fault.path)):
         fix = f"write {near}"
     return Diagnostic("INT006", "error", where, summary, expected, fix=fix)
 
 
 def _suggest_prefix(text: str) -> str:
-    """Return the way out for a prefix whose host bits are set; empty when the text is no address at all."""
+    """Return the way out for a prefix written otherwise, or whose host bits are set; empty when the text is no address at all."""
     from ipaddress import IPv4Network
 
-    try:
-        return f"write {IPv4Network(text, strict=False)}, the prefix that holds it"
-    except ValueError:
+    near = fit_address(text)
+    if not near:
         return ""
+    prefix = str(IPv4Network(near, strict=False))
+    return f"write {prefix}" if prefix == near else f"write {prefix}, the prefix that holds it"
 
 
 def _suggest_bound(fault: _Fault) -> str:
     """Return the bound that the value is beyond as the way out: the nearest value that is taken."""
+    value = fault.value
+    if isinstance(value, str):  # beyond 64 bits, and so beyond every bound
+        value = float("-inf") if value.startswith("-") else float("inf")
     for kind in find_schema(fault.path):
         low, high = kind.get("minimum"), kind.get("maximum")
-        if isinstance(fault.value, int | float) and low is not None and fault.value < low:
+        if isinstance(value, int | float) and low is not None and value < low:
             return f"write {low:g} or more" if isinstance(low, float) else f"write {low} or more"
-        if isinstance(fault.value, int | float) and high is not None and fault.value > high:
+        if isinstance(value, int | float) and high is not None and value > high:
             return f"write {high:g} or less" if isinstance(high, float) else f"write {high} or less"
     return "write a number within the bounds"
 
@@ -253,7 +301,9 @@ def _suggest_rewriting(value: Any, path: tuple[str, ...], source: Source) -> str
         number = _NUMBER.fullmatch(value)
         if number is None or not any(kind.get("type") in {"integer", "number"} for kind in kinds):
             return ""
-        return f"write {number[1]}; the unit is in the key's name" if number[2] else f"take the quotes away: {value}"
+        if number[2]:
+            return f"write {number[1]}; the unit is in the key's name"
+        return f"write {value.lstrip('0') or '0'}" if mark.plain else f"take the quotes away: {value}"
     texts = [kind for kind in kinds if kind.get("type") == "string" and "format" not in kind]
     if mark.plain and mark.raw and any(re.search(kind.get("pattern", ""), mark.raw) for kind in texts):
         return f'put it in quotes: "{mark.raw}"'

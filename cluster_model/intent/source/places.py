@@ -6,8 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.base import NAME
+from cluster_model.texts import PRIVATE_KEY
 
 _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+_PASSWORD = re.compile(rf"""password["']?\s*:\s*(?!(?P<quote>["']?){NAME[1:-1]}(?P=quote)(?:\s+\#|[\s}}\]]*(?:,\s|,?$)))(?=\S)""")
+"""Up to what stands behind `password:` and is not the name of a secret, nor true or false."""
+_KEY_BODY = re.compile(r"""[\s"',\[-]*[A-Za-z0-9+/=]+[\s"',\]}]*""")
+"""A line of base64, as text or as an item of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,20 @@ class Source:
     lines: tuple[str, ...] = ()
     values: dict[str, Mark] = field(default_factory=dict)
     keys: dict[str, Mark] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Return the lines as a finding may quote them: cut where a password is written instead of a name, or a private key."""
+        shown, is_key = [], False
+        for line in self.lines:
+            begun, password = PRIVATE_KEY.search(line), _PASSWORD.search(line)
+            is_key = bool(begun or (is_key and _KEY_BODY.fullmatch(line)))
+            ends = [len(line)]
+            ends += [password.end()] if password else []
+            ends += [begun.start() if begun else 0] if is_key else []
+            cut = min(ends)
+            shown.append(f"{line[:cut]}…" if cut < len(line) else line)
+        return tuple(shown)
 
     def find(self, where: str) -> Mark | None:
         """Return the mark of an intent path or of its nearest ancestor that is written; None when nothing is."""

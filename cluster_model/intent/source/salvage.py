@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.json_schema import find_schema
 from cluster_model.intent.model.patterns import list_patterns
+from cluster_model.intent.source.fitting import fit_key
 
 _ROUNDS = 6
 """A stand-in for a mapping needs its own required keys in the next round; no mapping lies deeper than this."""
@@ -63,7 +64,11 @@ def _mend(data: Any, details: ErrorDetails, paths: set[str]) -> bool:
     at = ".".join([*path, str(last)])
     if isinstance(holder, dict):
         if details["type"] != "missing" and last in holder:
-            del holder[last]
+            value = holder.pop(last)
+            near = fit_key(str(last), tuple(path)) if details["loc"][-1] == "[key]" else ""
+            if near and near not in holder:  # as it is told to be renamed, so that what names it leads somewhere
+                holder[near] = value
+                paths.add(".".join([*path, near]))
         elif details["type"] == "missing":
             holder[last] = _stand_in(tuple(at.split(".")))
         else:

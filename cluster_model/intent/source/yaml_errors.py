@@ -30,7 +30,7 @@ def explain_yaml_error(error: yaml.MarkedYAMLError, source: Source) -> Diagnosti
     if "\t" in indent and column <= len(indent):
         return report("a tab stands in the indentation", (line, indent.index("\t")), "spaces", "indent with two spaces per level")
     if "alias" in problem:
-        name = "".join(text[column:].split()[:1]).rstrip(",]}")
+        name = "".join(source.shown[line][column:].split()[:1]).rstrip(",]}")
         expected = f"an anchor &{name.lstrip('*')} further up"
         return report(f"the alias {name} names no anchor above it", here, expected, "put a text that begins with * in quotes")
     if "duplicate anchor" in context or "duplicate anchor" in problem:

@@ -53,12 +53,13 @@ class _Builder:
         mark = _mark(node)
         is_block = isinstance(node, yaml.CollectionNode) and not node.flow_style
         self.source.values[path] = key if is_block and key is not None else mark
+        may_be_secret = path.endswith(".password")  # then the model refuses it, and shows nothing of it
         if node.tag not in _KNOWN_TAGS:
             self._report(
                 "YML008",
                 path,
                 mark,
-                f"the tag {node.tag.replace(_TAG, '!!')} is not used in an intent",
+                f"the tag {'!…' if may_be_secret else node.tag.replace(_TAG, '!!')} is not used in an intent",
                 expected="plain text, numbers, lists and mappings",
                 fix="take the tag away",
             )
@@ -67,7 +68,7 @@ class _Builder:
             return self._build_mapping(node, path, depth)
         if isinstance(node, yaml.SequenceNode):
             return [self.build(item, _join(path, index), depth + 1) for index, item in enumerate(node.value)]
-        return self._build_scalar(node, path, mark)
+        return self._construct(node) if may_be_secret else self._build_scalar(node, path, mark)
 
     def _report(self, id_: str, path: str, mark: Mark, summary: str, expected: str, *, fix: str = "") -> None:
         finding = Diagnostic(id_, "error", path, summary, expected, fix=fix)

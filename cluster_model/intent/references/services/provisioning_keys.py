@@ -10,9 +10,10 @@ from pathlib import Path
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.services.provisioning import PATTERNS, PUBLIC_KEY
 from cluster_model.reading import read_file
 from cluster_model.references import TEMPLATE
-from cluster_model.texts import UNPRINTABLE
+from cluster_model.texts import UNPRINTABLE, holds_private_key
 
 TYPES = {
     "ssh-ed25519": 2,
@@ -31,7 +32,7 @@ MOST_BYTES = 1_000_000
 _KIND = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]{1,60}")
 _COMMENT = re.compile(f"[{UNPRINTABLE}]")
 _EXPECTED = "a public key in one line, such as ssh-ed25519 AAAAC3N... name"
-_FIX = "give the content of a .pub file, whole"
+_FIX = PATTERNS[PUBLIC_KEY].way_out
 
 
 def read_keys(cluster: Cluster, folder: Path, shown: str) -> tuple[Cluster, list[Diagnostic]]:
@@ -77,7 +78,7 @@ def explain_key(line: str) -> str:
     >>> explain_key("ssh-dss AAAA me"), explain_key("ssh-ed25519 AAAA me")
     ('ssh-dss is no key type that OpenSSH takes', 'the key is cut off or damaged')
     """
-    if "PRIVATE KEY" in line:
+    if holds_private_key(line):
         return "this is a private key"
     kind, _, rest = line.partition(" ")
     if kind not in TYPES:
