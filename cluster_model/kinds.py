@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 KindName = Literal["compute", "storage", "business", "oob"]
+BMC_SPEED_GBPS = 1
+"""What BMCs, PDUs and management ports of switches speak, and an out-of-band leaf must."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from cluster_model.catalogue.cages import switch_cages
 from cluster_model.checks.design import Design
@@ -49,7 +50,7 @@ class GrowthAhead(Rule):
             more = count_things(max(0, network.planned_units - network.units), "more unit")
             rooms.append(f"{network.name} {more}, {count_things(free, 'free port')}")
         if rooms:
-            fix = "raise planned of the server groups now if more is to come; a later phase is a number more, as planned: [8, 4]"
+            fix = f"raise planned of the server groups now if more is to come; a later phase is a number more{self._show(design)}"
             if full:
                 fix += f"; a leaf beyond them recables the spines of {list_names(full)}"
             yield self.finding(
@@ -59,6 +60,17 @@ class GrowthAhead(Rule):
                 "",
                 fix,
             )
+
+    def _show(self, design: Design) -> str:
+        """Return how a later phase is written in the group that grows most, behind what it has: a unit more, or half of it."""
+        groups = design.cluster.servers
+        roles = {server.group: server.role for server in design.plan.servers}
+        name = max(groups, key=lambda g: (roles.get(g) == "gpu", groups[g].final_count, -groups[g].id), default="")
+        if not name:
+            return ""
+        group = groups[name]
+        phases = [*group.phases, group.unit or ceil(group.final_count / 2)]
+        return f", as servers.{name}.planned: {phases}, with racks for it in the same way"
 
     def _is_full(self, design: Design, network: Network) -> bool:
         """Return whether the spines of a network of two tiers have no ports for the leafs of one more unit."""

@@ -14,6 +14,7 @@ from cluster_model.catalogue.types import Switch as SwitchBlock
 from cluster_model.diagnostic import Diagnostic, Severity
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.source.facts_csv import FactTables
+from cluster_model.near import suggest
 from cluster_model.plan.ports import Layout, lay_out
 from cluster_model.plan.refusal import Refused
 
@@ -151,7 +152,7 @@ def resolve_switch(ctx: Context, ref: str, nos: str, technology: str, where: str
             f"unknown network OS {nos}",
             expected=f"one of {known}",
             actual=nos,
-            fix=f"set nos to one of {known}",
+            fix=suggest(nos, known.split(", "), f"set nos to one of {known}"),
         )
     if device is None or platform is None or not isinstance(device.gpuyard, SwitchBlock):
         return None

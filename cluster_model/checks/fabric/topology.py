@@ -15,7 +15,8 @@ class PortsExhausted(Rule):
         Servers that find no port wait for another switch, a rack for it, and uplinks that the spines may not have.
 
     How to fix:
-        Lower `unit` or `planned`, raise `oversubscription`, use more leafs per unit, or a switch with more ports.
+        Set `unit` or `rails_per_leaf` to the number named, which is the largest that fits; a `unit` that is not set follows
+        `planned`. Or raise `oversubscription`, use more leafs per unit, or a switch with more ports.
 
     Source:
         Cages and modes in the catalogue file of the switch.
@@ -28,7 +29,8 @@ class HostSpeedNotShared(Rule):
     """Run host ports at a speed that NIC and leaf both have.
 
     What it checks:
-        A mode of the leaf's cages and a mode of the NIC's port give ports of the same speed, so that a cable can join them.
+        A mode of the leaf's cages and a mode of the NIC's port give ports of the same speed, so that a cable can join them; an
+        out-of-band leaf has ports of 1 Gb/s, as BMCs have.
 
     Why it matters:
         A link between two speeds does not come up, and cables for it do not exist.

@@ -15,7 +15,8 @@ class RackGroupFull(Rule):
         Devices without a place end in another row, on cables of another length and on power that nobody reserved.
 
     How to fix:
-        Add a row to the group, raise its `height_u` if the racks are taller, lower `planned`, or use another group.
+        Add a row to the group, or racks to one of its rows: as a further number, `[4, 4]`, they move nothing that stands.
+        Raise its `height_u` if the racks are taller, lower `planned`, or use another group.
 
     Source:
         `u_height` of each model in the catalogue; `racks.groups.GROUP.height_u`.

@@ -174,11 +174,6 @@ class HostWirer(Wirer):
             found = self.ends[key] = End(form_factor, sharing, leg.speed_gbps)
         return found
 
-    def _advise(self) -> str:
-        if self.shape.kind.scalable_units:
-            return "lower unit or rails_per_leaf, allow oversubscription, or choose a switch of a higher radix"
-        return super()._advise()
-
     def _serve(self, cut: Cut, unit: int, number: int, server: ServerDraft) -> None:
         """Give a host its service addresses, and its leafs the routes to them."""
         network = self.shape.name

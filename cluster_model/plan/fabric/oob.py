@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from cluster_model.catalogue.types import ServerPort as PortType
 from cluster_model.intent.model.networks import OobNetwork
 from cluster_model.intent.phases import count_phases
-from cluster_model.kinds import OOB
+from cluster_model.kinds import BMC_SPEED_GBPS, OOB
 from cluster_model.names import DeviceName, format_name
 from cluster_model.plan.cabling.links import Link
 from cluster_model.plan.context import Context, SwitchModel
@@ -32,7 +32,6 @@ from cluster_model.plan.services.provisioning import choose_boot_servers, find_b
 
 SEGMENTS = ("bmc", "switch", "host")
 SWITCH_SEGMENT = 1
-BMC_SPEED_GBPS = 1
 
 
 @dataclass(slots=True)

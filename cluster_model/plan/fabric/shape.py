@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
 from cluster_model.intent.model.business import BusinessNetwork
 from cluster_model.intent.model.networks import ComputeNetwork, OobNetwork, StorageNetwork
@@ -12,7 +14,7 @@ from cluster_model.plan.context import Context
 from cluster_model.plan.fabric.addressing import Cut
 from cluster_model.plan.fabric.clos import Clos
 from cluster_model.plan.fabric.sizing import choose_speed, cut_fabric, size_fabric
-from cluster_model.plan.fabric.units import Units, count_lanes, count_planes, fill_units
+from cluster_model.plan.fabric.units import Units, count_lanes, count_planes, fill_units, may_fit
 from cluster_model.plan.fabric.wanted import Models, Wanted, want_fabric
 from cluster_model.plan.refusal import Refused
 
@@ -112,3 +114,56 @@ def shape_fabric(ctx: Context, kind: NetworkKind) -> FabricShape | None:
         ctx.refuse(refused, f"networks.{kind.name}")
         return None
     return FabricShape(wanted, units, count_planes(wanted), count_lanes(wanted), wanted.host_speed_gbps, speed_gbps, clos, cut)
+
+
+def fit_units(ctx: Context, shape: FabricShape) -> dict[str, int]:
+    """Return the largest units whose leafs have ports for all, by the key to set; none where no number below today's fits.
+
+    The keys are those of the server groups that share the network in scalable units, or else the network's own.
+    """
+    groups, own = ctx.cluster.servers, getattr(shape.intent, "unit", None)
+    sizes = {f"servers.{g}.unit": groups[g].unit or next(filter(None, groups[g].phases)) for g in shape.wanted.legs}
+    if not shape.kind.scalable_units:
+        sizes = {f"{shape.where}.unit": own} if own else {}
+    for size in range(max(sizes.values(), default=1) - 1, 0, -1):
+        lower = {key: size for key, today in sizes.items() if today > size}
+        if may_fit(shape.wanted, size, shape.fabric_speed_gbps, 0) and _would_fit(ctx, shape.kind, lower):
+            return lower
+    return {}
+
+
+def fit_rails(ctx: Context, shape: FabricShape) -> dict[str, int]:
+    """Return the most rails that may share a leaf, by the key to set; none where fewer than today's would not fit either."""
+    key = f"{shape.where}.rails_per_leaf"
+    today = shape.intent.rails_per_leaf if isinstance(shape.intent, ComputeNetwork) and shape.wanted.railed else 1
+    return next(({key: fewer} for fewer in range(today - 1, 0, -1) if _would_fit(ctx, shape.kind, {key: fewer})), {})
+
+
+def _would_fit(ctx: Context, kind: NetworkKind, changes: dict[str, int]) -> bool:
+    """Return whether a network can be shaped, and every leaf wired, with other numbers at some keys of the intent."""
+    cluster = ctx.cluster
+    for key, value in changes.items():
+        part, name, last = key.split(".")
+        inside = getattr(cluster, part)
+        changed = (inside[name] if isinstance(inside, dict) else getattr(inside, name)).model_copy(update={last: value})
+        both: Any = {**inside, name: changed} if isinstance(inside, dict) else inside.model_copy(update={name: changed})
+        cluster = cluster.model_copy(update={part: both})
+    bench = Context(cluster, ctx.catalogue, ctx.facts, servers=ctx.servers)
+    shape = shape_fabric(bench, kind)
+    return shape is not None and not bench.failed() and _has_ports(bench, shape)
+
+
+def _has_ports(ctx: Context, shape: FabricShape) -> bool:
+    """Return whether the leafs of every unit have ports for their hosts, fabric managers, uplinks and links to each other."""
+    wanted, speed = shape.wanted, shape.fabric_speed_gbps
+    for unit, seats in enumerate(shape.units.seats):
+        loads: dict[tuple[int, int], list[int]] = {}
+        legs = [leg for g, _ in seats for leg in wanted.legs[g]]
+        legs += [leg for _, leg in shape.units.managers if unit == 0 and leg.reserved < 0]
+        for leg in legs:
+            loads.setdefault((leg.plane, leg.leaf), []).append(leg.speed_gbps)
+        for speeds in set(map(tuple, loads.values())):
+            down = tuple((s, len(list(run))) for s, run in groupby(speeds))
+            if ctx.layout(wanted.models.leaf, down, (speed, shape.clos.uplinks), (speed, wanted.peer_links)).missing:
+                return False
+    return True

@@ -91,7 +91,7 @@ def _agree_uplinks(wanted: Wanted, units: Units, leafs: int, speed_gbps: int) ->
     if wanted.intent.uplinks is not None:
         return uplinks
     ports = count_ports(wanted.models.spine.cages, speed_gbps)
-    most = _uplink_room(wanted, units, speed_gbps)
+    most = uplink_room(wanted, units, speed_gbps)
     if chosen is not None:
         even = ceil(uplinks / chosen) * chosen
         return even if even <= most else uplinks
@@ -101,7 +101,7 @@ def _agree_uplinks(wanted: Wanted, units: Units, leafs: int, speed_gbps: int) ->
     return round_uplinks(uplinks, leafs, ports, wanted.kind.usual_spines, most)
 
 
-def _uplink_room(wanted: Wanted, units: Units, speed_gbps: int) -> int:
+def uplink_room(wanted: Wanted, units: Units, speed_gbps: int) -> int:
     """Return the uplinks that fit a leaf beside its hosts and fabric managers."""
     host, cages = wanted.host_speed_gbps, wanted.models.leaf.cages
     able = [mode.count for cage in cages if (mode := mode_for(cage, speed_gbps))]

@@ -214,13 +214,18 @@ def _full_leaf(wanted: Wanted, size: int, groups: tuple[str, ...] | None = None)
 
 def _largest_unit(wanted: Wanted, total: int, speed_gbps: int, mixed: int) -> int:
     """Return the most servers per unit for which a leaf has the ports; a multiple of 8 where it is 16 or more."""
+    for size in range(total, 1, -1):
+        if may_fit(wanted, size, speed_gbps, mixed):
+            return size if size == total or size < 16 else size // 8 * 8
+    return 1
+
+
+def may_fit(wanted: Wanted, size: int, speed_gbps: int, mixed: int) -> bool:
+    """Return whether a leaf has cages for a full unit of this size and its uplinks, fabric managers left out."""
     cages, host_speed = wanted.models.leaf.cages, wanted.host_speed_gbps
     dense = min((m.count for c in cages if (m := mode_for(c, host_speed))), default=1)
     up_mode = min((m.count for c in cages if (m := mode_for(c, speed_gbps))), default=1)
     usable = sum(1 for c in cages if mode_for(c, host_speed) or mode_for(c, speed_gbps))
-    for size in range(total, 1, -1):
-        ports, gbps = _full_leaf(wanted, size)
-        uplinks = count_uplinks(wanted, speed_gbps, gbps)
-        if ceil(ports / dense) + mixed + ceil(uplinks / up_mode) + wanted.peer_links <= usable:
-            return size if size == total or size < 16 else size // 8 * 8
-    return 1
+    ports, gbps = _full_leaf(wanted, size)
+    uplinks = count_uplinks(wanted, speed_gbps, gbps)
+    return ceil(ports / dense) + mixed + ceil(uplinks / up_mode) + wanted.peer_links <= usable

@@ -9,11 +9,12 @@ from cluster_model.catalogue.ground import Technology
 from cluster_model.intent.model.business import BusinessNetwork
 from cluster_model.intent.model.networks import ComputeNetwork, Fabric, OobNetwork, StorageNetwork
 from cluster_model.intent.phases import sort_groups
-from cluster_model.kinds import NetworkKind
+from cluster_model.kinds import BMC_SPEED_GBPS, NetworkKind
 from cluster_model.plan.context import Context, SwitchModel, resolve_switch
 from cluster_model.plan.fabric.business import PEER_LINKS, resolve_border, resolve_homing
 from cluster_model.plan.fabric.legs import Leg, plan_legs, role_of
 from cluster_model.plan.model.overlay import Homing
+from cluster_model.plan.ports import list_speeds, speeds_of
 from cluster_model.plan.refusal import Refused
 
 
@@ -80,7 +81,7 @@ class Wanted:
 
 
 def resolve_models(ctx: Context, fabric: Fabric, where: str, nos: str, technology: Technology) -> Models | None:
-    """Return the leaf, spine and core models of a network, or None with findings (HWR001, HWR002, NOS001)."""
+    """Return the leaf, spine and core models of a network, or None with findings (HWR001, HWR002, NOS001, NET002)."""
     refs = {"leaf": fabric.leaf, "spine": fabric.spine or fabric.leaf}
     refs["core"] = fabric.core or refs["spine"]
     found: dict[str, SwitchModel | None] = {}
@@ -93,6 +94,16 @@ def resolve_models(ctx: Context, fabric: Fabric, where: str, nos: str, technolog
         found[tier] = resolve_switch(ctx, ref, nos, technology, f"{where}.{tier}", nos_where)
     leaf, spine, core = found["leaf"], found["spine"], found["core"]
     if leaf is None or spine is None or core is None:
+        return None
+    if isinstance(fabric, OobNetwork) and BMC_SPEED_GBPS not in speeds_of(leaf.cages):
+        ctx.report(
+            "NET002",
+            f"{where}.leaf",
+            f"BMCs and leaf {leaf.ref} share no speed: it has no port of {BMC_SPEED_GBPS} Gb/s",
+            expected=f"{BMC_SPEED_GBPS} Gb/s, for BMCs, PDUs and management ports",
+            actual=f"{list_speeds(leaf.cages)} Gb/s (the leaf's)",
+            fix=f"choose a leaf with ports of {BMC_SPEED_GBPS} Gb/s; gpuyard catalogue shows what ports each has",
+        )
         return None
     return Models(leaf, spine, core)
 

@@ -15,7 +15,8 @@ from cluster_model.plan.draft import Bench, ServerDraft, SwitchDraft
 from cluster_model.plan.fabric.addressing import pow2, text
 from cluster_model.plan.fabric.moves import move_cables
 from cluster_model.plan.fabric.numbers import border_asn, core_asn, leaf_asn, spine_asn
-from cluster_model.plan.fabric.shape import FabricShape
+from cluster_model.plan.fabric.shape import FabricShape, fit_rails, fit_units
+from cluster_model.plan.fabric.sizing import uplink_room
 from cluster_model.plan.floor.placement import Floor, place_switch
 from cluster_model.plan.model import CableKind, SwitchPort, Tier
 from cluster_model.plan.ports import Layout, Seat
@@ -253,12 +254,25 @@ class Wirer:
             f"a {tier} needs {need} ports, and {model.ref} runs out of cages",
             expected=f"<= {need - missing} ports at these speeds ({model.ref})",
             actual=f"{need} ports",
-            fix=self._advise(),
+            fix=self._advise() if tier == "leaf" else f"choose a {tier} with more ports",
         )
 
     def _advise(self) -> str:
-        """Return what to do where a switch runs out of ports."""
-        return "lower the network's unit, allow oversubscription, or choose a switch of a higher radix"
+        """Return what to do where a leaf runs out of ports: the largest numbers that fit, and where none does, another leaf."""
+        shape = self.shape
+        ways = [self._name_units(units)] if (units := fit_units(self.ctx, shape)) else []
+        ways += [f"set {key} to {number}" for key, number in fit_rails(self.ctx, shape).items()]
+        if shape.intent.uplinks and (most := uplink_room(shape.wanted, shape.units, shape.fabric_speed_gbps)) > 0:
+            ways.append(f"set {shape.where}.uplinks to {most}")
+        elif ways:
+            ways.append("allow oversubscription")
+        return ", ".join([*ways, "or choose a leaf with more ports" if ways else "choose a leaf with more ports"])
+
+    def _name_units(self, units: dict[str, int]) -> str:
+        """Return the advice on units; where they follow from what is planned, it says so."""
+        unset = [key for key in units if key.startswith("servers.") and self.ctx.cluster.servers[key.split(".")[1]].unit is None]
+        why = " (unset, it follows planned)" if unset else ""
+        return f"set {' and '.join(units)} to {min(units.values())}{why}"
 
     # --- links between switches ---------------------------------------------------------------------------------------
 

@@ -10,13 +10,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from math import ceil
 
 from cluster_model.intent.model.servers import Placement, ServerGroup
 from cluster_model.intent.model.site import RackGroup
-from cluster_model.intent.phases import sort_groups
+from cluster_model.intent.phases import count_phases, sort_groups
 from cluster_model.names import format_rack, format_server
 from cluster_model.plan.context import Context, Place
 from cluster_model.plan.model import Rack
+
+MOST_RACKS = 200  # of a row and phase, as the intent's model says
 
 
 @dataclass(slots=True)
@@ -242,12 +245,28 @@ def _place_group(
                 expected=f"<= {number - 1} servers of {height} U in {have} racks"
                 + (f", {group.per_rack} per rack" if group.per_rack else ""),
                 actual=str(planned),
-                fix="add racks to the group's rows, raise per_rack, or plan fewer servers",
+                fix=f"{_advise_racks(ctx, group.racks, _count_racks(ctx, group, height, planned - number + 1))}; or raise "
+                "per_rack, or plan fewer servers",
             )
             break
         phase = stands.phase if stands else ctx.phase
         placed.append(Place(rack, u, height, phase, home, home_u, turn))
     return placed
+
+
+def _count_racks(ctx: Context, group: ServerGroup, height: int, servers: int) -> int:
+    """Return the empty racks that servers want, each with an out-of-band leaf at its top."""
+    fitting = (ctx.cluster.racks.groups[group.racks].height_u - 1) // height
+    return ceil(servers / max(1, min(group.per_rack or fitting, fitting)))
+
+
+def _advise_racks(ctx: Context, group: str, more: int) -> str:
+    """Return how racks are added to a group: as a further number of its last row, behind those of earlier phases."""
+    row = ctx.cluster.racks.groups[group].rows[-1]
+    phases = list(ctx.cluster.racks.rows[row].phases)
+    racks = [*phases, *[0] * (count_phases(ctx.cluster) - 1 - len(phases)), min(more, MOST_RACKS)]
+    way = f"add racks to the group's rows, as racks.rows.{row}.racks: {racks}"
+    return f"{way}: what stands keeps its racks, where a plain {sum(racks)} deals all anew" if len(racks) == 2 else way
 
 
 def _find_home(seats: Iterator[tuple[str, int]], spaces: list[Space]) -> tuple[str, int]:
@@ -321,6 +340,6 @@ def place_switch(
         f"rack group {group} has no room left for the switches of {where.removesuffix('.racks')}",
         expected=f"{height} free rack units in one of {len(every)} racks",
         actual="none free",
-        fix="add racks to the group's rows, or give the network another rack group",
+        fix=f"{_advise_racks(ctx, group, len(every))}; or give the network another rack group",
     )
     return "", 0

@@ -1,5 +1,7 @@
 """Every finding of the planning stage: what fires it, where it points, and that it comes alone."""
 
+import re
+
 import pytest
 from intents import STORAGE, catalogue, findings_of, read, small, vary_example
 
@@ -212,7 +214,7 @@ CASES = [
         small(networks__compute__rails_per_leaf=8, servers__gpu__unit=16, servers__gpu__count=24),
         [("NET001", "networks.compute.leaf")],
         "a leaf needs 256 ports",
-        "lower unit or rails_per_leaf",
+        "set servers.gpu.unit to 8, set networks.compute.rails_per_leaf to 4, allow oversubscription, or",
     ),
     (
         "more BMCs than an out-of-band leaf has ports",
@@ -220,6 +222,20 @@ CASES = [
         [("NET001", "networks.oob.leaf")],
         "nvidia/sn2201 runs out of cages",
         "place fewer servers per rack",
+    ),
+    (
+        "an out-of-band leaf without ports for BMCs",
+        small(networks__oob__leaf="nvidia/sn4700"),
+        [("NET002", "networks.oob.leaf")],
+        "share no speed: it has no port of 1 Gb/s",
+        "choose a leaf with ports of 1 Gb/s",
+    ),
+    (
+        "a network OS under the name of its command",
+        small(networks__compute__nos="cumulus-nvue"),
+        [("NOS001", "networks.compute.nos")],
+        "unknown network OS cumulus-nvue",
+        "did you mean cumulus?",
     ),
     (
         "too few spines by hand",
@@ -339,6 +355,72 @@ def test_a_fault_is_one_finding_that_says_the_way_out(document, found, summary, 
     assert any(fix in finding.fix for finding in errors), errors
     for finding in errors:
         assert finding.expected and finding.actual and not finding.summary.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            {"servers__gpu__unit": 40, "networks__compute__rails_per_leaf": 1, "networks__compute__leaf": "nvidia/sn4700"},
+            "unit to 16",
+        ),
+        ({"servers__gpu__unit": None, "networks__compute__leaf": "nvidia/sn4700"}, "unit to 16 (unset, it follows planned)"),
+        ({"servers__gpu__unit": 32, "networks__compute__rails_per_leaf": 4}, "rails_per_leaf to 2"),
+        (
+            {"networks__compute__rails_per_leaf": 4, "networks__compute__oversubscription": 3, "servers__gpu__unit": 32},
+            "unit to 24",
+        ),
+        ({"networks__compute__rails_per_leaf": 4, "networks__compute__uplinks": 120}, "uplinks to 112"),
+        (
+            {"servers__gpu__unit": 32, "networks__storage": {**STORAGE, "unit": 62}, "servers__store": STORE | {"count": 30}},
+            "networks.storage.unit to 32",
+        ),
+    ],
+)
+def test_a_leaf_without_ports_is_told_the_largest_numbers_that_fit(values, words):
+    """Each is taken as it is said, and one more is not."""
+    document = small(servers__gpu__count=32, **values)
+    fix = next(finding.fix for finding in findings_of(document) if finding.id == "NET001")
+    assert words in fix
+    for path, number in re.findall(r"set (\S+) to (\d+)", fix):
+        key = path.replace(".", "__")
+        assert build_plan(read(small(servers__gpu__count=32, **values | {key: int(number)})), catalogue())[0] is not None, path
+        more = 2 * int(number) if "rails" in path else int(number) + 1
+        assert build_plan(read(small(servers__gpu__count=32, **values | {key: more})), catalogue())[0] is None, path
+
+
+def test_a_leaf_for_which_no_number_fits_is_told_another_leaf():
+    """More units would want a larger pool."""
+    faults = small(
+        servers__gpu__count=32,
+        servers__gpu__unit=32,
+        networks__compute__leaf="nvidia/sn4700",
+        networks__compute__pool="10.64.0.0/22",
+    )
+    assert [(f.id, f.fix) for f in findings_of(faults) if f.severity == "error"] == [("NET001", "choose a leaf with more ports")]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"servers__gpu__count": 40}, "racks.rows.A.racks: [8, 2]: what stands keeps its racks, where a plain 10 deals all anew"),
+        ({"servers__gpu__count": 60, "servers__gpu__per_rack": None}, "racks.rows.A.racks: [8, 4]"),
+        ({"servers__gpu__count": 8, "servers__gpu__planned": [32, 16]}, "racks.rows.A.racks: [8, 4]"),
+        ({"servers__gpu__count": 8, "servers__gpu__planned": [16, 16, 16]}, "racks.rows.A.racks: [8, 0, 4]"),
+    ],
+)
+def test_a_full_rack_group_is_told_the_racks_that_are_enough(values, told):
+    fix = next(finding.fix for finding in findings_of(small(**values)) if finding.id == "PLC001")
+    assert told in fix
+    for _ in range(3):  # the row of switches may be next
+        row, racks = re.search(r"racks\.rows\.(\w)\.racks: \[([^]]*)\]", fix).groups()
+        values[f"racks__rows__{row}__racks"] = [int(number) for number in racks.split(",")]
+        plan, findings = build_plan(read(small(**values)), catalogue())
+        if plan is not None:
+            return
+        fix = next(finding.fix for finding in findings if finding.id == "PLC001" and finding.severity == "error")
+        assert "servers.gpu" not in fix
+    raise AssertionError(findings)
 
 
 def test_a_server_in_a_foreign_rack_is_a_warning_and_a_plan():
