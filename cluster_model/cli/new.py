@@ -13,6 +13,12 @@ SCHEMA = Path("docs", "schema", "cluster.schema.json")
 MOST_ROWS, MOST_RACKS = 250, 200
 
 
+class _Count(click.IntRange):
+    """A whole number within bounds, called so where another word is given."""
+
+    name = "whole number"
+
+
 class _Hall(click.ParamType[tuple[int, int]]):
     """Rows of racks and the racks of each, as 4x10."""
 
@@ -26,12 +32,14 @@ class _Hall(click.ParamType[tuple[int, int]]):
             self.fail(
                 f"{value!r} does not say how many rows and how many racks each has; give 4x10 for four rows of ten", param, ctx
             )
+        from cluster_model.checks.wording import count_things
+
         rows, racks = int(found[1]), int(found[2])
         if not 2 <= rows <= MOST_ROWS or not 1 <= racks <= MOST_RACKS:
             near = f"{min(max(rows, 2), MOST_ROWS)}x{min(max(racks, 1), MOST_RACKS)}"
             self.fail(
-                f"{rows} rows of {racks} racks; rows are 2 to {MOST_ROWS}, since switches have one of their own, of 1 to "
-                f"{MOST_RACKS} racks: the nearest is {near}",
+                f"{count_things(rows, 'row')} of {count_things(racks, 'rack')}; rows are 2 to {MOST_ROWS}, since switches have "
+                f"one of their own, of 1 to {MOST_RACKS} racks: the nearest is {near}",
                 param,
                 ctx,
             )
@@ -41,10 +49,10 @@ class _Hall(click.ParamType[tuple[int, int]]):
 @click.command()
 @click.argument("name")
 @click.option("--server", default="nvidia/dgx-h100", show_default=True, metavar="MODEL", help="GPU server.")
-@click.option("--gpus", type=click.IntRange(1, 400_000), default=32, show_default=True, help="GPUs to build.")
+@click.option("--gpus", type=_Count(1, 400_000), default=32, show_default=True, help="GPUs to build.")
 @click.option(
     "--planned",
-    type=click.IntRange(1, 400_000),
+    type=_Count(1, 400_000),
     help="GPUs in the end, those of --gpus among them.  [default: as many as nearly the same switches take]",
 )
 @click.option(
@@ -55,19 +63,19 @@ class _Hall(click.ParamType[tuple[int, int]]):
 @click.option("--oob-leaf", default="nvidia/sn2201", show_default=True, metavar="MODEL", help="Out-of-band leaf.")
 @click.option("--nos", default="sonic", show_default=True, help="Network operating system of the Ethernet switches.")
 @click.option(
-    "--control", type=click.IntRange(1, 1000), default=3, show_default=True, help="Control servers: they boot and run the others."
+    "--control", type=_Count(1, 1000), default=3, show_default=True, help="Control servers: they boot and run the others."
 )
-@click.option("--storage", type=click.IntRange(0, 10_000), default=0, show_default=True, help="Storage servers.")
+@click.option("--storage", type=_Count(0, 10_000), default=0, show_default=True, help="Storage servers.")
 @click.option(
-    "--tenants", type=click.IntRange(0, 250), default=0, show_default=True, help="Tenants, with equal parts of the GPU servers."
+    "--tenants", type=_Count(0, 250), default=0, show_default=True, help="Tenants, with equal parts of the GPU servers."
 )
-@click.option("--unit", type=click.IntRange(1, 4096), help="Servers per scalable unit.")
+@click.option("--unit", type=_Count(1, 4096), help="Servers per scalable unit.  [default: by the ports of the leaf]")
 @click.option(
     "--fabric-managers",
-    type=click.IntRange(0, 2),
+    type=_Count(0, 2),
     help="Fabric managers of InfiniBand.  [default: 2; none where --unit leaves no leaf port]",
 )
-@click.option("--per-rack", type=click.IntRange(1, 60), default=4, show_default=True, help="GPU servers per rack.")
+@click.option("--per-rack", type=_Count(1, 60), default=4, show_default=True, help="GPU servers per rack.")
 @click.option(
     "--rows", type=_Hall(), help="Rows of racks in the hall and racks in each, as 4x10.  [default: as many as are needed]"
 )
@@ -90,19 +98,21 @@ def command(name: str, output: Path, force: bool, **wanted: Any) -> None:
     from cluster_model.catalogue.load import load_catalogue
     from cluster_model.cli.common import ERRORS
     from cluster_model.cli.findings import print_findings
+    from cluster_model.cli.start import begin_choices
     from cluster_model.cli.start_fit import fit_start
     from cluster_model.diagnostic import has_errors
 
     _check_name(name)
     target = output / name / "cluster.yml"
-    if target.exists() and not force:
-        raise click.UsageError(f"{target} is there already; --force overwrites it")
     own = target.parent / "catalogue"
     catalogue, findings = load_catalogue(own)
     if has_errors(findings):
         print_findings(findings, "text")
         raise click.exceptions.Exit(ERRORS)
-    text, notes = fit_start(name, wanted, catalogue, own)
+    first = begin_choices(wanted, catalogue)
+    if target.exists() and not force:  # behind what no other name would mend
+        raise click.UsageError(f"{target} is there already; --force overwrites it")
+    text, notes = fit_start(name, wanted, first, catalogue, own)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(_lead_to_schema(target) + text, "utf-8")
     for note in notes:

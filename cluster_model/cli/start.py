@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cluster_model.catalogue.cages import switch_cages
+from cluster_model.cli.start_hall import choose_racks, refuse_hall
 from cluster_model.intent.model.networks import DEFAULT_NOS
+from cluster_model.near import suggest
+from cluster_model.plan.ports import count_ports, speeds_of
 
 if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
@@ -45,9 +49,7 @@ OOB_SPINES = ((32, "nvidia/sn3700c"), (128, "nvidia/sn4700"), (512, "nvidia/sn56
 """Aggregation switches by the 100 Gb/s links they can take, smallest first."""
 STRONG_W = 3000
 """A leaf that draws more, in W, stands in stronger racks, since several may share one."""
-RACK_U, ROW_RACKS, MOST_RACKS, ROWS, UNIT, CEPH_HOSTS, MANAGERS = 48, 20, 200, 250, 32, 3, 2
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_LETTERS = [*_ALPHABET, *(a + b for a in _ALPHABET for b in _ALPHABET if f"{a}{b}" not in {"NO", "ON"})]
+RACK_U, UNIT, CEPH_HOSTS, MANAGERS = 48, 32, 3, 2
 
 
 @dataclass(slots=True)
@@ -112,7 +114,8 @@ def begin_choices(wanted: Mapping[str, Any], catalogue: Catalogue) -> Choices:
         raise click.UsageError(f"--server: {wanted['server']} has no GPUs")
     known = sorted({*catalogue.platforms} - {"infiniband"})
     if wanted["nos"] not in known:
-        raise click.UsageError(f"--nos: {wanted['nos']} is none of {', '.join(known)}")
+        near = suggest(wanted["nos"], known)
+        raise click.UsageError(f"--nos: {wanted['nos']} is none of {', '.join(known)}" + (f"; {near}" if near else ""))
     if 0 < wanted["storage"] < CEPH_HOSTS:
         raise click.UsageError(f"--storage: Ceph keeps three copies on three servers; give 0, or {CEPH_HOSTS} and more")
     leaf = choose_leaf(wanted, catalogue)
@@ -152,7 +155,11 @@ def choose_values(name: str, wanted: Mapping[str, Any], choices: Choices, catalo
     assert server is not None
     has_compute, nos = _compute_speed(server) > 0, _name_nos(wanted["nos"])
     unit = _choose_unit(wanted, choices.final, leaf, catalogue) if has_compute else None
-    racks, racks_in_all = _choose_racks(choices, server, wanted["rows"])
+    gpu_racks, gpu_kw = (
+        math.ceil(choices.final / choices.per_rack),
+        math.ceil(choices.per_rack * server.power.maximum_w / 1000 * 1.1),
+    )
+    racks, racks_in_all = choose_racks(gpu_racks, gpu_kw, choices.network_racks, choices.network_kw, wanted["rows"])
     compute = {"leaf": leaf, "spine": wanted["spine"], "technology": wanted["technology"]}
     if wanted["technology"] == "roce":
         compute["nos"] = nos
@@ -199,7 +206,13 @@ def choose_values(name: str, wanted: Mapping[str, Any], choices: Choices, catalo
     for key, ratio in choices.ratios.items():
         networks[key]["oversubscription"] = ratio
     pooled = {key: choices.pools[key] for key in networks if key != "compute" or wanted["technology"] == "roce"}
-    for key, pool in place_pools(pooled, [TENANT_POOL] if wanted["tenants"] else []).items():
+    try:
+        pools = place_pools(pooled, [TENANT_POOL] if wanted["tenants"] else [])
+    except click.UsageError:
+        if wanted["rows"]:
+            refuse_hall(gpu_racks, choices.network_racks, wanted["rows"], pooled["oob"])
+        raise
+    for key, pool in pools.items():
         networks[key]["pool"] = str(pool)
     return values
 
@@ -223,51 +236,25 @@ def _choose_unit(wanted: Mapping[str, Any], count: int, leaf: str, catalogue: Ca
     """
     if wanted["unit"]:
         return int(wanted["unit"])
+    most = usual_unit(wanted, leaf, catalogue)
     if wanted["technology"] == "infiniband":
-        most = full_unit(leaf, catalogue)
         return math.ceil(count / math.ceil(count / most))
-    return UNIT if count > UNIT else None
+    return most if count > most else None
+
+
+def usual_unit(wanted: Mapping[str, Any], leaf: str, catalogue: Catalogue) -> int:
+    """Return the servers of a unit where nobody says: what half a leaf's ports serve, one rail each; in RoCE 32 at most."""
+    device, server = catalogue.device(leaf), catalogue.server(wanted["server"])
+    if wanted["technology"] == "infiniband" or device is None or server is None:
+        return full_unit(leaf, catalogue)
+    cages = switch_cages(device)
+    able = {speed for port in server.network.ports if port.network == "compute" for speed in (port.speed_gbps, *port.speeds_gbps)}
+    return min(UNIT, max(1, count_ports(cages, max(able & speeds_of(cages), default=0)) // 2))
 
 
 def full_unit(leaf: str, catalogue: Catalogue) -> int:
     """Return the servers of a unit that half a leaf's ports serve, one rail each."""
     return max(1, _count_ports(leaf, catalogue) // 2)
-
-
-def _choose_racks(choices: Choices, server: Server, hall: tuple[int, int] | None) -> tuple[dict[str, Any], int]:
-    """Return the rows and groups of racks for GPU servers and for all else, and how many racks these are.
-
-    In a `hall` of (rows, racks in each) whole rows are laid out: all else has as few as will do, GPU servers have the others.
-    These may be more rows than the hall has, so that it can be said how many are needed.
-    """
-    gpu_racks, network_racks = math.ceil(choices.final / choices.per_rack), choices.network_racks
-    rack_kw = math.ceil(choices.per_rack * server.power.maximum_w / 1000 * 1.1)
-    letters = [a for a in _LETTERS if a.startswith("N")]
-    least = max(math.ceil(gpu_racks / (ROWS - len(letters))), math.ceil(network_racks / len(letters)))
-    length = hall[1] if hall else max(ROW_RACKS, least)
-    if max(length, least) > MOST_RACKS:
-        raise click.UsageError(f"--gpus: {gpu_racks + network_racks} racks are more than rows have room for; raise --per-rack")
-    if hall:
-        if length < least:
-            usual = max(ROW_RACKS, least)
-            rows = max(hall[0], math.ceil(gpu_racks / usual) + math.ceil(network_racks / usual))
-            raise click.UsageError(
-                f"--rows: rows of {hall[1]} racks are too short for {gpu_racks + network_racks}; give {rows}x{usual}"
-            )
-        network_racks = math.ceil(network_racks / length) * length
-        gpu_racks = max(math.ceil(gpu_racks / length), hall[0] - network_racks // length) * length
-    gpu_rows = _cut_rows((a for a in _LETTERS if not a.startswith("N")), gpu_racks, length, 1)
-    network_rows = _cut_rows(letters, network_racks, length, len(gpu_rows) + 1)
-    groups = {
-        "gpu": {"id": 1, "rows": list(gpu_rows), "power_kw": rack_kw, "feed_kw": rack_kw},
-        "network": {"id": 2, "rows": list(network_rows), "power_kw": choices.network_kw, "feed_kw": choices.network_kw},
-    }
-    return {"rows": gpu_rows | network_rows, "groups": groups}, gpu_racks + network_racks
-
-
-def count_rows(values: Mapping[str, Any]) -> int:
-    """Return the rows of racks of an intent as `choose_values` returns it."""
-    return len(values["racks"]["rows"])
 
 
 def place_pools(lengths: Mapping[str, int], taken: Sequence[IPv4Network]) -> dict[str, IPv4Network]:
@@ -293,7 +280,10 @@ def place_pools(lengths: Mapping[str, int], taken: Sequence[IPv4Network]) -> dic
 
 
 def _share_servers(tenants: int, choices: Choices) -> dict[str, Any]:
-    """Return tenants with equal parts of the GPU servers, each with a subnet that has room for all of them in the end."""
+    """Return tenants with equal parts of the GPU servers, of those that are built and of those that are only planned.
+
+    Each has a subnet that has room for all servers in the end. Its quota is what is built: more would never bind.
+    """
     count = choices.servers
     if tenants > count:
         raise click.UsageError(f"--tenants: {tenants} tenants want a server each, and there are {count}")
@@ -303,14 +293,20 @@ def _share_servers(tenants: int, choices: Choices) -> dict[str, Any]:
     subnets = TENANT_POOL.subnets(new_prefix=32 - bits)
     found = {}
     for index in range(tenants):
-        first, last = index * count // tenants + 1, (index + 1) * count // tenants
+        parts = [_cut_part(1, count, index, tenants), _cut_part(count + 1, choices.final, index, tenants)]
         found[f"tenant-{index + 1:02d}"] = {
             "id": index + 1,
-            "servers": [f"gpu-{first:03d}..gpu-{last:03d}"],
-            "gpus": (last - first + 1) * choices.gpus_each,
+            "servers": [f"gpu-{part[0]:03d}..gpu-{part[-1]:03d}" for part in parts if part],
+            "gpus": len(parts[0]) * choices.gpus_each,
             "subnets": {"front": {"id": 1, "cidr": str(next(subnets))}},
         }
     return found
+
+
+def _cut_part(first: int, last: int, index: int, parts: int) -> range:
+    """Return one of equal parts of the numbers `first` to `last`."""
+    count = last - first + 1
+    return range(first + index * count // parts, first + (index + 1) * count // parts)
 
 
 def _compute_speed(server: Server) -> int:
@@ -369,14 +365,6 @@ def _choose_oob(wanted: Mapping[str, Any], racks: int, is_shared: bool, catalogu
 def _name_nos(nos: str) -> str | None:
     """Return what a network says of its network operating system: nothing where it is the default."""
     return nos if nos != DEFAULT_NOS else None
-
-
-def _cut_rows(letters: Iterable[str], racks: int, most: int, first_id: int) -> dict[str, dict[str, int]]:
-    """Return rows of at most `most` racks by letter."""
-    lengths = [min(most, racks - start) for start in range(0, racks, most)]
-    return {
-        row: {"id": first_id + index, "racks": length} for index, (row, length) in enumerate(zip(letters, lengths, strict=False))
-    }
 
 
 def _require_model(option: str, model: str, kind: type, catalogue: Catalogue) -> None:

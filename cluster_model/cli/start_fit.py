@@ -6,6 +6,7 @@ The planner alone knows what fits. Where it refuses a start, the choice that it 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network
@@ -18,9 +19,11 @@ import click
 
 from cluster_model.checks.wording import count_things
 from cluster_model.cli.common import inspect_cluster
-from cluster_model.cli.start import Choices, begin_choices, choose_values, count_rows
+from cluster_model.cli.start import Choices, choose_values
+from cluster_model.cli.start_hall import count_rows
 from cluster_model.cli.start_room import keep_room
 from cluster_model.cli.template import write_template
+from cluster_model.intent.model.networks import DEFAULT_NOS
 from cluster_model.reading import list_catalogue
 from cluster_model.texts import show_text
 
@@ -52,7 +55,7 @@ ADVICE = {
     "CAB001": "give another --leaf, --nos or --server",
     "HWR002": "give another switch; gpuyard catalogue lists them",
     "NET001": "take fewer servers per unit or rack, or a switch with more ports",
-    "NET002": "give another --leaf; gpuyard catalogue lists them",
+    "NET002": "give another leaf; gpuyard catalogue lists them",
     "NET005": "ask for fewer GPUs; in compute, larger units or a --leaf with more ports help too",
     "NET017": "ask for fewer GPUs, or for --technology roce",
     "NOS001": "give another --nos, or another switch",
@@ -63,19 +66,19 @@ ADVICE = {
 MOST_STEPS, POWER_STEP_KW, MOST_RATIO = 60, 5, 4
 
 
-def fit_start(name: str, wanted: Mapping[str, Any], catalogue: Catalogue, own: Path) -> tuple[str, list[str]]:
+def fit_start(name: str, wanted: Mapping[str, Any], first: Choices, catalogue: Catalogue, own: Path) -> tuple[str, list[str]]:
     """Return the text of a cluster.yml that validates, and a line for each choice that was not asked for.
 
     Args:
         name: name of the cluster.
         wanted: the options of the command by name.
+        first: what `begin_choices` says of them.
         catalogue: hardware to choose from.
         own: folder of the cluster's own models, which need not be there.
 
     Raises:
         click.UsageError: there is no such cluster, for a reason that an option can mend.
     """
-    first = begin_choices(wanted, catalogue)
     if not first.planned:
         keep_room(name, wanted, first, catalogue)
     choices, small = _copy(first), dict[str, str]()
@@ -97,9 +100,19 @@ def fit_start(name: str, wanted: Mapping[str, Any], catalogue: Catalogue, own: P
         elif not errors and not _leave_out(name, values, own, wanted, choices, first):
             if _lacks_rows(values, wanted):
                 raise click.UsageError(_ask_for_rows(values, wanted))
-            pools = {network: IPv4Network(intent["pool"]) for network, intent in values["networks"].items() if "pool" in intent}
-            return text if grown == values else write_template(name, values), _explain(wanted, first, choices, pools, small)
+            text = text if grown == values else write_template(name, values)
+            return _note_leaf(text, wanted, values), _explain(wanted, first, choices, values, small)
     raise click.UsageError(_retell(errors, {"name": name, **wanted}))
+
+
+def _note_leaf(text: str, wanted: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    """Return the text with a comment on what was chosen for the ports of the compute leaf: who changes it reads it there."""
+    compute, unit = values["networks"].get("compute", {}), values["servers"]["gpu"]["unit"]
+    chosen = "rails_per_leaf" if compute.get("rails_per_leaf") else "" if wanted["unit"] or not unit else "servers.gpu.unit"
+    if not chosen:
+        return text
+    line = f"\n    leaf: {compute['leaf']}\n"
+    return text.replace(line, f"\n    # {chosen} was chosen for the ports of this model: give it anew with another.{line}", 1)
 
 
 def _grow(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +135,8 @@ def _ask_for_rows(values: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     groups = {name: len(group["rows"]) for name, group in values["racks"]["groups"].items()}
     return (
         f"--rows: {count_things(groups['gpu'], 'row')} of GPU servers and {count_things(groups['network'], 'row')} of all else "
-        f"are more than {rows} rows of {racks} racks; give {count_rows(values)}x{racks}, or ask for fewer GPUs"
+        f"are more than {count_things(rows, 'row')} of {count_things(racks, 'rack')}; give {count_rows(values)}x{racks}, or ask "
+        "for fewer GPUs"
     )
 
 
@@ -198,7 +212,7 @@ def _leave_out(name: str, values: dict[str, Any], own: Path, wanted: Mapping[str
 
 
 def _explain(
-    wanted: Mapping[str, Any], first: Choices, choices: Choices, pools: Mapping[str, IPv4Network], small: Mapping[str, str]
+    wanted: Mapping[str, Any], first: Choices, choices: Choices, values: Mapping[str, Any], small: Mapping[str, str]
 ) -> list[str]:
     """Return a line for each choice that departs from what was asked for, or from what new clusters usually have.
 
@@ -215,7 +229,6 @@ def _explain(
         )
     elif gpus != wanted["gpus"]:
         notes.append(f"{wanted['gpus']:,} GPUs become {gpus:,}: {count_things(choices.servers, 'server')} of {each}")
-    notes += _explain_room(wanted, first, choices)
     if choices.managers < first.managers:
         notes.append(
             f"no fabric managers: {choices.servers:,} servers in full units of {wanted['unit']} take every port of their leafs; "
@@ -233,14 +246,22 @@ def _explain(
     if not choices.shares_oob:
         notes.append("an out-of-band leaf in every rack instead of one for two racks: two have more devices than it has ports")
     for network, role in small.items():
-        pool, narrower = pools[network], choices.pools[network] + 1
+        pool, narrower = IPv4Network(values["networks"][network]["pool"]), choices.pools[network] + 1
         notes.append(
             f"networks.{network}.pool is {pool} ({pool.num_addresses:,} addresses): a /{narrower} is too small for the {role}"
         )
-    return notes
+    oob = values["networks"]["oob"]
+    if wanted["nos"] != DEFAULT_NOS and not oob["nos"]:
+        notes.append(
+            f"the out-of-band switches run {DEFAULT_NOS}: the catalogue does not know {wanted['nos']} on both {oob['leaf']} and "
+            f"{oob['spine']}"
+        )
+    if wanted["tenants"] and choices.final > choices.servers:
+        notes.append("tenants have the planned servers too; raise their gpus, the quota, as these are built")
+    return notes + explain_room(wanted, first, choices)
 
 
-def _explain_room(wanted: Mapping[str, Any], first: Choices, choices: Choices) -> list[str]:
+def explain_room(wanted: Mapping[str, Any], first: Choices, choices: Choices) -> list[str]:
     """Return what is said of the servers that are planned beyond those that are built."""
     gpus = choices.final * choices.gpus_each
     if wanted["planned"]:
@@ -256,13 +277,12 @@ def _explain_room(wanted: Mapping[str, Any], first: Choices, choices: Choices) -
             return []
         planned, more = first.offer
         return [
-            f"no room to grow: {planned:,} servers in the end would take {more} more switches from the start; --planned "
-            f"{planned * first.gpus_each} keeps room for them"
+            f"no room to grow: {planned:,} servers in the end would take {count_things(more, 'more switch', 'more switches')} "
+            f"from the start; --planned {planned * first.gpus_each} keeps room for them"
         ]
     switches, cables = choices.added or (0, 0)
-    more_now = [
-        f"{count:,} {what}" for count, what in ((switches, "more switches"), (cables, "more cables between switches")) if count
-    ]
+    more_now = [f"{switches:,} more {'switch' if switches == 1 else 'switches'}"] if switches else []
+    more_now += [f"{cables:,} more {'cable' if cables == 1 else 'cables'} between switches"] if cables else []
     cost = f", for {' and '.join(more_now)}" if more_now else ""
     return [
         f"room to grow to {gpus:,} GPUs in {choices.final:,} servers{cost}: up to there nothing moves; --planned says otherwise"
@@ -277,6 +297,8 @@ def _retell(errors: Sequence[Diagnostic], wanted: Mapping[str, Any]) -> str:
         given = next((option for option in able if wanted.get(option) is not None), able[-1])
         bounds = "; ".join(f"{word} {text}" for word, text in (("expected", error.expected), ("found", error.actual)) if text)
         reason = f"{error.summary} ({bounds})" if bounds else error.summary
+        fits = re.search(r"servers\.gpu\.unit to ([0-9]+)", error.fix)
         advice = ADVICE.get(error.id, f"gpuyard explain {error.id} tells more")
+        advice = f"give --unit {fits[1]}, or a leaf with more ports" if fits else advice
         rows.setdefault("NAME" if given == "name" else f"--{given.replace('_', '-')}", show_text(f"{reason}; {advice}"))
     return "nothing is written, since no such cluster can be built\n" + "\n".join(f"{key}: {row}" for key, row in rows.items())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import ValidationError
 
-from cluster_model.cli.start import UNIT, Choices, choose_leaf, choose_values, full_unit, share_leafs
+from cluster_model.cli.start import Choices, choose_leaf, choose_values, full_unit, share_leafs, usual_unit
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.source.facts_csv import FactTables
 from cluster_model.plan.build import SERVING
@@ -49,11 +49,12 @@ def keep_room(name: str, wanted: Mapping[str, Any], choices: Choices, catalogue:
 def _list_sizes(wanted: Mapping[str, Any], choices: Choices, catalogue: Catalogue) -> Iterator[int]:
     """Return numbers of servers to plan, largest first: in whole units where there are several, or up to what leafs take."""
     count, leaf, server = choices.servers, choose_leaf(wanted, catalogue), catalogue.server(wanted["server"])
-    unit = wanted["unit"] or (full_unit(leaf, catalogue) if wanted["technology"] == "infiniband" else UNIT)
+    usual = usual_unit(wanted, leaf, catalogue)
+    unit = wanted["unit"] or usual
     sizes = {2 * count // unit * unit, math.ceil(count / unit) * unit + unit, min(2 * count, math.ceil(count / unit) * unit)}
     if wanted["unit"]:
         sizes.add(math.ceil(count / unit) * unit)  # its leafs are there from the first server on
-    elif server is not None and count <= UNIT and wanted["technology"] == "roce":
+    elif server is not None and count <= usual and wanted["technology"] == "roce":
         rails = share_leafs(server, choices, leaf, catalogue)
         sizes.add(full_unit(leaf, catalogue) // (rails or 1))
     most = math.ceil(count / unit) * unit if wanted["unit"] else 0

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cluster_model.cli import start as choices
 from cluster_model.cli.main import run
-from cluster_model.cli.start_fit import give_way
+from cluster_model.cli.start_fit import explain_room, give_way
 from cluster_model.diagnostic import Diagnostic, has_errors
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.json_schema import build_schema
@@ -247,6 +247,13 @@ def test_first_line_names_a_schema_beside_the_file_elsewhere(tmp_path):
     assert named.read_text("utf-8") == (ROOT / "docs/schema/cluster.schema.json").read_text("utf-8")
 
 
+def test_what_no_other_file_would_mend_is_said_before_the_file(tmp_path, capsys):
+    start(tmp_path)
+    capsys.readouterr()
+    assert run(["new", "lab", "--nos", "sonik", "-o", str(tmp_path)]) == 2
+    assert "did you mean sonic?" in capsys.readouterr().err
+
+
 def test_refuses_to_overwrite(tmp_path, capsys):
     assert run(["new", "lab", "-o", str(tmp_path)]) == 0
     (tmp_path / "lab" / "cluster.yml").write_text("mine")
@@ -276,7 +283,13 @@ def test_refuses_to_overwrite(tmp_path, capsys):
         ),
         (["lab", "--spine", "nvidia/qm9700"], "--spine: nvidia/qm9700 does not speak ethernet"),
         (["lab", "--gpus", "512", "--technology", "infiniband", "--unit", "40"], "--unit: a leaf needs 80 ports"),
-        (["lab", "--oob-leaf", "nvidia/sn5600"], "--oob-leaf: a leaf needs"),
+        (["lab", "--gpus", "512", "--leaf", "nvidia/sn4700", "--unit", "32"], "give --unit 16, or a leaf with more ports"),
+        (["lab", "--oob-leaf", "nvidia/sn4700"], "it has no port of 1 Gb/s"),
+        (["lab", "--gpus", "abc"], "'abc' is not a valid whole number"),
+        (["lab", "--nos", "cumulus-nvue"], "cumulus-nvue is none of cumulus, eos, frr, sonic; did you mean cumulus?"),
+        (["lab", "--rows", "250x200", "--gpus", "512"], "--rows: an out-of-band network of 250 rows of 200 racks needs a /8"),
+        (["lab", "--rows", "1x1"], "1 row of 1 rack; rows are 2 to 250"),
+        (["lab", "--oob-leaf", "nvidia/sn5600"], "--oob-leaf: BMCs and leaf nvidia/sn5600 share no speed"),
         (["lab", "--nos", "frr"], "--nos: compute carries RoCE, and FRR on Linux lacks pfc"),
         (
             ["lab", "--gpus", "200000", "--server", "nvidia/dgx-a100"],
@@ -318,6 +331,69 @@ def test_tenants_share_all_servers_and_no_address(tmp_path):
     assert numbers == list(range(1, 34))
     assert sum(tenant["gpus"] for tenant in data["tenants"].values()) == 264
     assert len({tenant["subnets"]["front"]["cidr"] for tenant in data["tenants"].values()}) == 5
+
+
+def test_tenants_have_what_is_planned_in_equal_parts_too(tmp_path, capsys):
+    data = start(tmp_path, "--gpus", "512", "--tenants", "2", "--planned", "1024")
+    assert [(tenant["servers"], tenant["gpus"]) for tenant in data["tenants"].values()] == [
+        (["gpu-001..gpu-032", "gpu-065..gpu-096"], 256),
+        (["gpu-033..gpu-064", "gpu-097..gpu-128"], 256),
+    ]
+    assert "tenants have the planned servers too; raise their gpus" in capsys.readouterr().out
+    assert not any(grow(tmp_path / "lab").values())
+
+
+@pytest.mark.parametrize(
+    ("options", "unit", "planned"),
+    [
+        (["--gpus", "512", "--leaf", "nvidia/sn4700"], 16, None),
+        (["--gpus", "208", "--leaf", "nvidia/sn4700"], 16, 32),
+        (["--gpus", "128", "--leaf", "nvidia/sn4700"], None, None),
+        (["--gpus", "512", "--leaf", "nvidia/sn4700", "--server", "nvidia/dgx-a100"], 32, None),
+        (["--gpus", "512", "--leaf", "dell/z9664f-on"], 32, None),
+        (["--gpus", "512", "--leaf", "nvidia/sn3700c", "--server", "generic/4u-8l40s"], None, 65),
+    ],
+)
+def test_the_unit_follows_the_ports_of_the_leaf(options, unit, planned, tmp_path):
+    group = start(tmp_path, *options)["servers"]["gpu"]
+    assert (group.get("unit"), group.get("planned")) == (unit, planned)
+    assert not has_errors(inspect(tmp_path / "lab").findings)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--gpus", "64"], "rails_per_leaf was chosen for the ports of this model"),
+        (["--gpus", "512"], "servers.gpu.unit was chosen for the ports of this model"),
+        (["--gpus", "512", "--unit", "16"], None),
+        (["--gpus", "128", "--leaf", "nvidia/sn4700"], None),
+    ],
+)
+def test_the_file_says_at_the_leaf_what_was_chosen_for_it(options, said, tmp_path):
+    start(tmp_path, *options)
+    above = (tmp_path / "lab" / "cluster.yml").read_text("utf-8").partition("\n    leaf: nvidia/")[0].splitlines()[-1]
+    assert (said is not None) == ("was chosen for the ports" in above)
+    assert said is None or said in above
+
+
+def test_out_of_band_switches_of_another_system_are_said(tmp_path, capsys):
+    start(tmp_path, "--gpus", "64", "--nos", "eos")
+    said = "the out-of-band switches run sonic: the catalogue does not know eos on both nvidia/sn2201 and nvidia/sn3700c"
+    assert capsys.readouterr().out.splitlines()[0] == said
+    start(tmp_path, "--gpus", "64", "--nos", "cumulus", "--planned", "64")
+    assert "out-of-band" not in capsys.readouterr().out
+
+
+def test_growth_is_said_last(tmp_path, capsys):
+    start(tmp_path, "--gpus", "64", "--per-rack", "60")
+    first, second, _ = capsys.readouterr().out.splitlines()
+    assert first.startswith("5 servers per rack") and second.startswith("room to grow")
+
+
+def test_one_more_is_told_in_the_singular():
+    made = choices.Choices(8, 8, 0, 4, 3, 30, planned=16, added=(1, 1))
+    (said,) = explain_room({"planned": None}, made, made)
+    assert "for 1 more switch and 1 more cable between switches:" in said
 
 
 def test_more_tenants_than_servers(tmp_path, capsys):
@@ -446,11 +522,15 @@ def test_a_hall_has_the_rows_and_racks_that_were_said(tmp_path):
 
 
 def test_the_hall_that_is_told_has_room(tmp_path, capsys):
-    for arguments in (["--gpus", "1024", "--per-rack", "2"], ["--gpus", "256", "--storage", "400"]):
-        assert run(["new", "lab", *arguments, "--rows", "2x8", "-o", str(tmp_path), "--force"]) == 2
-        told = re.search(r"give (\d+x\d+)", capsys.readouterr().err)[1]
+    for arguments, asked in (
+        (["--gpus", "1024", "--per-rack", "2"], "2x8"),
+        (["--gpus", "256", "--storage", "400"], "2x8"),
+        (["--gpus", "512"], "250x200"),
+    ):
+        assert run(["new", "lab", *arguments, "--rows", asked, "-o", str(tmp_path), "--force"]) == 2
+        told = re.search(r"give (?:fewer: )?(\d+x\d+)", capsys.readouterr().err)[1]
         data = start(tmp_path, *arguments, "--rows", told)
-        assert f"{len(data['racks']['rows'])}x8" == told
+        assert f"{len(data['racks']['rows'])}x{asked.partition('x')[2]}" == told
 
 
 def test_room_to_grow_gives_way_to_the_hall(tmp_path):
