@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cluster_model.plan.compare.moves import count_changes, count_moves, name_device, name_kind
+from cluster_model.plan.compare.cables import word_item
+from cluster_model.plan.compare.moves import count_changes, count_moves, count_taken, name_device, name_kind
 
 if TYPE_CHECKING:
-    from cluster_model.plan.compare.plans import CableChange, Comparison, DeviceChange
+    from cluster_model.plan.compare.cables import CableChange
+    from cluster_model.plan.compare.plans import Comparison, DeviceChange
     from cluster_model.plan.compare.tenants import ValueChange
 
 SHOWN = 12
@@ -31,9 +33,16 @@ Row = tuple[str, str]
 
 
 def word_moves(changes: Comparison) -> str:
-    """Return what moves of what stands, as `moves what stands: 48 switches, 12 addresses`."""
-    parts = [_count(number, *_MOVES[kind]) for kind, number in count_moves(changes).items() if number]
-    return f"moves what stands: {', '.join(parts)}" if parts else "moves nothing that stands"
+    """Return what moves of what stands, as `moves what stands: 48 switches, 12 addresses; 2 switches taken away`."""
+    moves = count_moves(changes)
+    other = moves.pop("cables_with_another_item")
+    parts = {kind: _count(number, *_MOVES[kind]) for kind, number in moves.items() if number}
+    if other:
+        some = "" if other == moves["cables"] == 1 else "all " if other == moves["cables"] else f"{other:,} of them "
+        parts["cables"] += f"{',' if some else ''} {some}with another item"
+    told = f"moves what stands: {', '.join(parts.values())}" if parts else "moves nothing that stands"
+    gone = [_count(number, *_MOVES[kind]) for kind, number in count_taken(changes).items() if number]
+    return f"{told}; {', '.join(gone)} taken away" if gone else told
 
 
 def summarize(changes: Comparison, configs: Iterable[str] = ()) -> str:
@@ -129,12 +138,15 @@ def _word_device(change: DeviceChange) -> str:
 
 
 def _word_cable(change: CableChange) -> str:
-    what = f"{change.medium} {change.length_m:g} m"
+    what = word_item(change.medium, change.length_m)
     if change.action == "add":
         return f"+ {change.near} to {change.new}  {what}"
     if change.action == "remove":
         return f"- {change.near} to {change.old}"
     if change.action == "move":
+        was = word_item(change.old_medium, change.old_length_m)
+        if change.is_moved_and_replaced:
+            what = f"{was} becomes {what}" if was != what else f"{what} with other optics"
         return f"> {change.near} from {change.old} to {change.new}  {what}"
     return f"~ {change.near}  {change.old} becomes {change.new}"
 
@@ -152,7 +164,9 @@ def _word_values(changes: Sequence[ValueChange]) -> list[Row]:
     rows = []
     for (key, old, new), subjects in same.items():
         names = ", ".join(subjects[:3]) + (f" and {len(subjects) - 3:,} more" if len(subjects) > 3 else "")
-        if old and new:
+        if key == "exists":
+            rows.append((f"+ {names}", "to add") if new == "yes" else (f"- {names}", "to remove"))
+        elif old and new:
             rows.append((f"~ {names}: {key} {old} becomes {new}", "to change"))
         else:
             rows.append(

@@ -27,6 +27,10 @@ class RevisionError(Exception):
     """A revision that cannot be had, in words: what is expected, what is there, and the way out."""
 
 
+class NotHeldError(RevisionError):
+    """A revision that holds no such cluster: what the work tree has came later, or had another name."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     mode: str
@@ -50,7 +54,8 @@ def take_out(revision: str, cluster: Path) -> Iterator[Path]:
         Where the same folder, or file, stands as it was.
 
     Raises:
-        RevisionError: there is no git, no repository, no such revision, or no such folder in it.
+        NotHeldError: the revision holds no such cluster.
+        RevisionError: there is no git, no repository, or no such revision.
     """
     folder = Path(os.path.realpath(cluster if cluster.is_dir() else cluster.parent))
     commit, inside = _find_commit(revision, folder)
@@ -58,10 +63,7 @@ def take_out(revision: str, cluster: Path) -> Iterator[Path]:
     name = "" if cluster.is_dir() else cluster.name
     wanted = f"{inside}{name or FILE_NAME}"
     if tree is None or _ask(folder, "cat-file", "-e", f"{commit}:{wanted}") is None:
-        raise RevisionError(
-            f"expected {wanted} at {show_text(revision)}, which does not hold it; "
-            f"name a revision that does: git log -- {wanted} lists those that changed it"
-        )
+        raise NotHeldError(f"{show_text(revision)} does not hold {show_text(wanted)}")
     with TemporaryDirectory(prefix="gpuyard-") as place:
         out = Path(place) / (folder.name or "cluster")
         out.mkdir()
@@ -79,7 +81,13 @@ def _find_commit(revision: str, folder: Path) -> tuple[str, str]:
             f"expected {folder} in a git repository, and git says: {said}; give OLD and NEW as two folders instead"
         )
     inside = os.fsdecode(done.stdout.removesuffix(b"\n"))
+    if not revision.strip():
+        raise RevisionError("expected a commit, and the option is empty; name one, such as HEAD")
     commit = None if revision.startswith("-") else _ask(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    if commit is None and not _ask(folder, "rev-list", "--max-count=1", "--all"):
+        raise RevisionError(
+            f"expected a commit, and the repository of {folder} holds none yet; commit first, or give OLD and NEW as two folders"
+        )
     if commit is None:
         raise RevisionError(
             f"expected a commit, and the repository of {folder} knows no {show_text(revision)}; "

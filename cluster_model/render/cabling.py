@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from cluster_model.plan.cabling.outside import list_outside
 from cluster_model.plan.growth import compare_bills
 from cluster_model.plan.model import Cable, Plan
 
@@ -30,7 +31,7 @@ def render_cabling(plan: Plan, grown: Plan | None = None) -> Iterator[tuple[str,
         grown: the plan once everything planned is built: bom-planned.csv says what has to be bought for it. None: no such file.
     """
     places = locate_devices(plan)
-    every = [*plan.cables, *_list_upstreams(plan)]
+    every = [*plan.cables, *list_outside(plan)]
     cables = [_describe_cable(cable, places) for cable in every]
     labels = [row for cable in every for row in _describe_labels(cable, places)]
     bom = [(line.kind, line.item, _format_length(line.length_m), line.count) for line in plan.bom]
@@ -69,17 +70,6 @@ def locate_devices(plan: Plan) -> dict[str, tuple[str, int]]:
     servers = {server.name: (server.rack, server.u) for server in plan.servers}
     switches = {switch.name: (switch.rack, switch.u) for switch in plan.switches}
     return servers | switches | {pdu.name: (pdu.rack, 0) for pdu in plan.pdus}
-
-
-def _list_upstreams(plan: Plan) -> Iterator[Cable]:
-    """Yield links to the site's routers and to external peers; what joins them, and how long it is (0), the site says."""
-    for switch in plan.switches:
-        ways = [(way.port, "site", way.gateway, way.speed_gbps) for way in switch.upstreams]
-        if switch.overlay is not None:
-            ways += [(way.port, way.peer, way.peer_address, way.speed_gbps) for way in switch.overlay.externals]
-        for port, far, address, speed_gbps in ways:
-            ends = (switch.name, port, far, address)
-            yield Cable(switch.network, "upstream", *ends, speed_gbps, 0.0, "as the site has it", "", "", f"{switch.name}:{port}")
 
 
 def _describe_cable(cable: Cable, places: dict[str, tuple[str, int]]) -> Row:

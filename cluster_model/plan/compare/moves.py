@@ -1,4 +1,4 @@
-"""What a change moves of what stands, and what else it adds, removes and changes, in numbers; and how to move less."""
+"""What a change moves of what stands, and what else it adds, removes and changes, in numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from cluster_model.plan.compare.plans import KINDS
 
 if TYPE_CHECKING:
-    from cluster_model.intent.model.cluster import Cluster
     from cluster_model.plan.compare.plans import Comparison
     from cluster_model.plan.compare.tenants import ValueChange
 
@@ -20,14 +19,28 @@ def count_moves(found: Comparison) -> dict[str, int]:
     """Return how much moves of what stands; all zero where nothing does.
 
     Returns:
-        `servers`, `switches` and `pdus` that stay and change their place; `cables` that stay at their near end and end elsewhere;
-        `replaced_cables`, which have the same ends and another length, medium or optics; `addresses` of what stays.
+        `servers`, `switches` and `pdus` that stay and change their place; `cables` that stay at their near end and end elsewhere,
+        and `cables_with_another_item`, which are those of them that need another length, medium or optics; `replaced_cables`,
+        which have the same ends and need another; `addresses` of what stays.
     """
     moved = Counter(change.kind for change in found.devices if change.action == "move")
     cables = Counter(change.action for change in found.cables)
     numbers = {"servers": moved["server"], "switches": moved["switch"], "pdus": moved["pdu"]}
-    numbers |= {"cables": cables["move"], "replaced_cables": cables["replace"]}
+    both = sum(change.is_moved_and_replaced for change in found.cables)
+    numbers |= {"cables": cables["move"], "cables_with_another_item": both, "replaced_cables": cables["replace"]}
     return numbers | {"addresses": len(found.moved_addresses)}
+
+
+def count_taken(found: Comparison) -> dict[str, int]:
+    """Return how many `servers`, `switches` and `pdus` that stood are taken away; what is renamed stays."""
+    gone = Counter(change.kind for change in found.devices if change.action == "remove")
+    return {"servers": gone["server"], "switches": gone["switch"], "pdus": gone["pdu"]}
+
+
+def weigh(found: Comparison) -> int:
+    """Return how much is to be done to what stands, in one number: all that moves, is replaced or is taken away."""
+    moves = count_moves(found) | {"cables_with_another_item": 0}  # they are counted with the cables
+    return sum(moves.values()) + sum(count_taken(found).values())
 
 
 def count_changes(found: Comparison, configs: Iterable[str] = ()) -> dict[str, dict[str, int]]:
@@ -87,33 +100,3 @@ def _name_action(change: ValueChange) -> str:
     if change.key:
         return "change"
     return "remove" if change.old else "add"
-
-
-def advise(old: Cluster, new: Cluster) -> list[str]:
-    """Return how rows of racks can grow so that what stands keeps its racks.
-
-    A row's racks may be written by phase, `[8, 1]`: eight racks at first, one more later. A plain number deals all of them anew.
-
-    Args:
-        old: the intent as it stands.
-        new: the intent as it is wanted.
-
-    Returns:
-        A sentence for each row that grew, and each new row of a rack group that there was, unless it is written by phase.
-    """
-    before = {name: list(row.phases) for name, row in old.racks.rows.items()}
-    phases = max(map(len, before.values()))
-    grown = {row for name, group in new.racks.groups.items() if name in old.racks.groups for row in group.rows}
-    told = []
-    for name, row in new.racks.rows.items():
-        now, was = list(row.phases), before.get(name, [])
-        is_new = name not in before
-        if (is_new and name not in grown) or sum(now) <= sum(was) or now[:phases] == _pad(was, phases):
-            continue
-        wanted = [*_pad(was, phases), sum(now) - sum(was)]
-        told.append(f"racks.rows.{name}.racks: write {wanted} instead of {row.racks}, and what stands keeps its racks")
-    return told
-
-
-def _pad(racks: list[int], phases: int) -> list[int]:
-    return racks + [0] * (phases - len(racks))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
+from cluster_model.plan.compare.cables import CableChange, compare_cables, compare_outside
 from cluster_model.plan.compare.tenants import ValueChange, compare_overlays, compare_tenants
-from cluster_model.plan.model import Cable, Pdu, Plan, Server, Service, Switch
+from cluster_model.plan.model import Pdu, Plan, Server, Service, Switch
 
 Action = Literal["add", "remove", "rename", "move"]
 Device = Server | Switch | Pdu
 KINDS = ("server", "switch", "pdu")
-_SKIPPED = {"name", "rack", "u", "where", "optics_w"}  # said as a move, or it follows from the cables
+_SKIPPED = {"name", "rack", "u", "where", "optics_w", "upstreams"}  # said as a move, with the cables, or follows from them
+SHOWN_ENTRIES = 4
 _OVERLAYS = {"overlay", "bonds"}  # compare_tenants.py has them
 _TIERS = {"leafs", "borders", "spines", "cores"}
 _COUNTS = {*_TIERS, *(f"{kind}_cables" for kind in ("host_leaf", "fabric_manager", "peer_link", "leaf_spine", "spine_core"))}
@@ -30,19 +32,6 @@ class DeviceChange:
     model: str
     old: str
     new: str
-
-
-@dataclass(frozen=True, slots=True)
-class CableChange:
-    """A cable to pull, to remove, or whose far end goes elsewhere. Ends are `device:port`."""
-
-    action: Literal["add", "remove", "move", "replace"]
-    network: str
-    near: str
-    old: str
-    new: str
-    medium: str
-    length_m: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +75,8 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
         new_names |= names
         found.devices.extend(changes)
         pairs.extend(same)
-    found.cables.extend(_compare_cables(old.cables, new.cables, new_names))
+    outside = compare_outside(old, new, new_names)
+    found.cables.extend([*compare_cables(old.cables, new.cables, new_names), *outside.cables])
     for first, second in pairs:
         values = found.count_values()
         ports = isinstance(first, Switch)  # theirs follow from what is at the other end, or from where they stand
@@ -96,6 +86,12 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
         if not isinstance(first, Pdu) and not isinstance(second, Pdu):
             for change in compare_overlays(first, second):
                 (found.moved_addresses if _is_moved(change) and not ports else found.overlays).append(change)
+        for kept, told in (
+            (found.moved_addresses, outside.moved_addresses),
+            (found.addresses, outside.addresses),
+            (found.settings, outside.settings),
+        ):
+            kept.extend(change for change in told if change.subject.partition(":")[0] == second.name)
         if found.count_values() > values:
             found.changed[_name_kind(second)].append(second.name)
     for change in compare_tenants(old, new):
@@ -112,6 +108,12 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
     ):
         found.settings.append(ValueChange("cluster", "power or materials", "", "differ"))
     return found
+
+
+def clear_plan(plan: Plan) -> Plan:
+    """Return the plan before anything of it stood, so that a comparison with it adds everything."""
+    bare = replace(plan, racks=(), servers=(), switches=(), pdus=(), cables=(), networks=())
+    return replace(bare, tenants=(), border_peers=(), meetings=(), partitions=())
 
 
 def _devices(plan: Plan) -> tuple[Mapping[str, Device], ...]:
@@ -154,30 +156,6 @@ def _compare_devices(
 
 def _place(device: Device) -> str:
     return f"{device.rack} feed {device.feed}" if isinstance(device, Pdu) else f"{device.rack} U{device.u}"
-
-
-def _compare_cables(before: Iterable[Cable], after: Iterable[Cable], names: Mapping[str, str]) -> Iterator[CableChange]:
-    """Yield cables that come, go, or end elsewhere. A cable is known by its near end, so is one whose device was renamed."""
-    old = {f"{names.get(cable.a, cable.a)}:{cable.a_port}": cable for cable in before}
-    new = {cable.label: cable for cable in after}
-    for near, cable in old.items():
-        far = f"{names.get(cable.b, cable.b)}:{cable.b_port}"
-        other = new.get(near)
-        if other is None:
-            yield CableChange("remove", cable.network, near, far, "", cable.medium, cable.length_m)
-        elif far != f"{other.b}:{other.b_port}":
-            yield CableChange("move", other.network, near, far, f"{other.b}:{other.b_port}", other.medium, other.length_m)
-        elif (cable.medium, cable.length_m, cable.a_optic, cable.b_optic) != (
-            other.medium,
-            other.length_m,
-            other.a_optic,
-            other.b_optic,
-        ):
-            was, now = f"{cable.medium} {cable.length_m:g} m", f"{other.medium} {other.length_m:g} m"
-            yield CableChange("replace", other.network, near, was, now, other.medium, other.length_m)
-    for near, cable in new.items():
-        if near not in old:
-            yield CableChange("add", cable.network, near, "", f"{cable.b}:{cable.b_port}", cable.medium, cable.length_m)
 
 
 def _compare_values(old: Device, new: Device, names: Mapping[str, str]) -> Iterator[ValueChange]:
@@ -239,7 +217,28 @@ def _compare_fields(subject: str, old: Any, new: Any, skip: Iterable[str] = ()) 
 
 def _make_change(subject: str, key: str, before: Any, after: Any) -> ValueChange:
     old, new = _format(before), _format(after)
+    if old == new and isinstance(before, tuple) and isinstance(after, tuple):
+        old, new = _tell_entries(before, after)
+    elif old == new and isinstance(before, dict) and isinstance(after, dict):
+        old, new = _tell_entries(tuple(before.items()), tuple(after.items()))
     return ValueChange(subject, key, old, new if new != old else f"another {new.removeprefix('a ')}")
+
+
+def _tell_entries(before: tuple[Any, ...], after: tuple[Any, ...]) -> tuple[str, str]:
+    """Return what differs of two lists of one length: entries of plain values in full where they are few, else how many."""
+    pairs = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    if len(pairs) <= SHOWN_ENTRIES and _is_plain(tuple(pairs)):
+        old, new = (", ".join(_format_entry(entry) for entry in side) for side in zip(*pairs, strict=True))
+        return old, new
+    return f"a list of {len(before)}", f"one with {len(pairs)} other {'entry' if len(pairs) == 1 else 'entries'}"
+
+
+def _is_plain(value: Any) -> bool:
+    return all(map(_is_plain, value)) if isinstance(value, tuple) else isinstance(value, str | int | float)
+
+
+def _format_entry(entry: Any) -> str:
+    return f"({', '.join(map(_format, entry))})" if isinstance(entry, tuple) else _format(entry)
 
 
 def _is_address(change: ValueChange) -> bool:

@@ -26,6 +26,7 @@ class ValueChange:
 
 Records = dict[str, Any]
 _NESTED = {"where", "subnets", "vlans", "vrfs", "bonds", "externals", "mlag"}  # compared as records of their own, or no value
+_ELSEWHERE = {"Overlay": {"nat"}, "External": {"address", "peer_address"}}  # of one that stays: as records, with the cables
 _TOLD = {
     "Tenant": ("id", "vrf", "vni", "servers", "gpus"),
     "Subnet": ("prefix", "vlan", "vni"),
@@ -94,9 +95,10 @@ def _compare(old: Any, new: Any, subject: str, what: str) -> Iterator[ValueChang
     if old is None or new is None:
         yield ValueChange(subject, what, _describe(old), _describe(new))
         return
+    skipped = _NESTED | _ELSEWHERE.get(type(new).__name__, set())
     for part in fields(new):
         before, after = getattr(old, part.name), getattr(new, part.name)
-        if before != after and part.name not in _NESTED | ({"nat"} if hasattr(new, "vtep") else set()):
+        if before != after and part.name not in skipped:
             key = f"{what} {part.name}" if what else part.name
             if isinstance(before, tuple) and isinstance(after, tuple):
                 gone = tuple(item for item in before if item not in after)

@@ -1,5 +1,6 @@
 """`gpuyard diff` against a git revision: what it takes out, what it refuses, and that nothing of the repository's is run."""
 
+import json
 import os
 import shutil
 import stat
@@ -12,6 +13,8 @@ from click.testing import CliRunner
 
 from cluster_model.cli.diff import command as diff
 from cluster_model.cli.revision import RevisionError, take_out
+from cluster_model.plan.cabling.outside import list_outside
+from tests.planned import open_folder
 
 ROOT = Path(__file__).parents[3]
 SIGNED = ("-c", "user.name=A", "-c", "user.email=a@example.net", "-c", "commit.gpgsign=false")
@@ -186,16 +189,14 @@ def test_environment_of_a_hook_does_not_lead_elsewhere(place, tmp_path, monkeypa
     [
         (("--git", "nope", "sites/lab"), "knows no nope; fetch it first"),
         (("--git", "--output=x", "sites/lab"), "knows no --output=x; fetch it first"),
-        (("--git", "", "sites/lab"), "knows no ; fetch it first"),
+        (("--git", "", "sites/lab"), "expected a commit, and the option is empty; name one, such as HEAD"),
         (("--git", "HEAD..main", "sites/lab"), "knows no HEAD..main; fetch it first"),
         (("--git", "HEAD^{tree}", "sites/lab"), "knows no HEAD^{tree}; fetch it first"),
         (("--git", "a\x1b[2J", "sites/lab"), "knows no a\\x1b[2J; fetch it first"),
-        (("sites/new",), "expected sites/new/cluster.yml at HEAD, which does not hold it; name a revision that does"),
         (("--git", "HEAD", "sites/lab", "sites/new"), "--git takes NEW alone"),
     ],
 )
 def test_what_cannot_be_compared_is_told(place, words, told):
-    shutil.copytree(place / "sites/lab", place / "sites/new")
     done = run(*words)
     assert done.exit_code == 2
     assert told in done.stderr and "\x1b" not in done.stderr
@@ -216,7 +217,7 @@ def test_a_repository_without_a_commit(place, tmp_path):
     shutil.copytree(place / "sites/lab", tmp_path / "lab")
     git(tmp_path / "lab", "init", "--quiet")
     done = run(str(tmp_path / "lab"))
-    assert done.exit_code == 2 and "knows no HEAD" in done.stderr
+    assert done.exit_code == 2 and "holds none yet; commit first" in done.stderr
 
 
 def test_without_git(place, monkeypatch):
@@ -228,6 +229,26 @@ def test_without_git(place, monkeypatch):
 def test_a_folder_that_is_not_there_is_no_matter_of_git(place):
     done = run("sites/gone")
     assert done.exit_code == 2 and "YML005" in done.stderr
+
+
+def test_a_cluster_that_came_later_is_new_as_a_whole(place):
+    git(place, "mv", "sites/lab", "sites/new")
+    done = run("sites/new")
+    assert (done.exit_code, done.stderr) == (0, "")
+    first, second, *rest = done.stdout.splitlines()
+    assert first == "HEAD does not hold sites/new: all of it is new"
+    assert second.startswith("Plan: 14 servers, 17 switches, 10 PDUs, ") and second.endswith(" to add.")
+    assert "servers" in rest and not any(line.startswith(("  -", "  ~", "  >", "hint")) for line in rest)
+    assert run("sites/new", "--exit-code").exit_code == 1
+    told = json.loads(run("sites/new/cluster.yml", "--format", "json").stdout)
+    assert told["is_new"] and told["summary"] == second and told["counts"]["add"]["server"] == 14
+    assert {action: kinds for action, kinds in told["counts"].items() if kinds}.keys() == {"add"}
+    plan = open_folder(place / "sites/new").plan
+    assert told["counts"]["add"]["cable"] == len(plan.cables) + len(list(list_outside(plan)))
+    commit(place)
+    assert run("sites/new").stdout == "No changes.\n"
+    assert json.loads(run("sites/new", "--format", "json").stdout)["is_new"] is False
+    assert (run("sites/gone").exit_code, run("sites/lab").exit_code) == (2, 2), "what the work tree does not hold"
 
 
 def test_a_submodule_is_told(place):

@@ -5,7 +5,6 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -15,7 +14,6 @@ from cluster_model.cli.diff import command as diff
 from cluster_model.cli.render import command as render
 from cluster_model.cli.show import command as show
 from cluster_model.cli.show import find
-from cluster_model.plan.compare.moves import advise
 from cluster_model.plan.compare.plans import compare_plans
 from cluster_model.plan.compare.tenants import ValueChange
 from cluster_model.plan.model.provisioning import BootServer
@@ -49,7 +47,10 @@ def test_a_server_less_and_its_cables(plan):
     count = len(plan.cables) - len(new.cables)
     assert summarize(compare_plans(plan, new)) == f"Plan: 1 server, {count} cables to remove."
     assert summarize(compare_plans(new, plan)) == f"Plan: 1 server, {count} cables to add."
-    assert word_moves(compare_plans(plan, new)) == "moves nothing that stands"
+    assert word_moves(compare_plans(new, plan)) == "moves nothing that stands"
+    assert word_moves(compare_plans(plan, new)) == "moves nothing that stands; 1 server taken away"
+    moved = replace(swap(new, "servers", 0, u=40), switches=new.switches[:-2])
+    assert word_moves(compare_plans(plan, moved)) == "moves what stands: 1 server; 1 server, 2 switches taken away"
 
 
 def test_a_renamed_device_keeps_its_cables(plan):
@@ -72,6 +73,21 @@ def test_a_moved_server_and_a_moved_cable(plan):
     assert word_moves(changes) == "moves what stands: 1 server"
     changes = compare_plans(plan, swap(plan, "cables", 0, b_port="Ethernet400"))
     assert (word_moves(changes), summarize(changes)) == ("moves what stands: 1 cable", "Plan: nothing else.")
+    changes = compare_plans(plan, swap(plan, "cables", 0, b_port="Ethernet400", length_m=99, medium="acc"))
+    assert word_moves(changes) == "moves what stands: 1 cable with another item"
+    (cable,) = changes.cables
+    old = plan.cables[0]
+    assert (cable.old_medium, cable.old_length_m, cable.medium, cable.length_m) == (old.medium, old.length_m, "acc", 99)
+    line = next(line for line in describe(changes, {}) if line.startswith("  > "))
+    assert line.endswith(f" to {old.b}:Ethernet400  {old.medium} {old.length_m:g} m becomes acc 99 m")
+    changes = compare_plans(plan, swap(swap(plan, "cables", 0, b_port="Ethernet400", length_m=99), "cables", 1, b_port="other"))
+    assert word_moves(changes) == "moves what stands: 2 cables, 1 of them with another item"
+    cables = [replace(cable, b_port="other", length_m=99) for cable in plan.cables[:2]]
+    changes = compare_plans(plan, replace(plan, cables=(*cables, *plan.cables[2:])))
+    assert word_moves(changes) == "moves what stands: 2 cables, all with another item"
+    changes = compare_plans(plan, swap(plan, "cables", 0, a_optic="osfp-dr4"))
+    assert word_moves(changes) == "moves what stands: 1 cable replaced"
+    assert " and ".join(filter(None, ("osfp-dr4", old.b_optic))) in changes.cables[0].new != changes.cables[0].old
     changes = compare_plans(plan, swap(plan, "cables", 0, length_m=99))
     assert (word_moves(changes), summarize(changes)) == ("moves what stands: 1 cable replaced", "Plan: nothing else.")
     assert word_moves(compare_plans(plan, swap(plan, "pdus", 0, rack="N01"))) == "moves what stands: 1 PDU"
@@ -152,7 +168,15 @@ def test_diff_tells_what_moves_before_all_else(tmp_path):
         "  > subnet perception/front: gateway 10.48.1.1/24 to 10.48.1.254/24",
     ]
     told = json.loads(CliRunner().invoke(diff, [str(driving), str(tmp_path / "new"), "--format", "json"]).stdout)
-    assert told["moves"] == {"servers": 0, "switches": 0, "pdus": 0, "cables": 0, "replaced_cables": 0, "addresses": 4}
+    assert told["moves"] == {
+        "servers": 0,
+        "switches": 0,
+        "pdus": 0,
+        "cables": 0,
+        "cables_with_another_item": 0,
+        "replaced_cables": 0,
+        "addresses": 4,
+    }
     assert told["counts"]["change"] == {"server": 12, "switch": 4, "subnet": 1, "tenant": 1}
     assert told["summary"] == done.stdout.splitlines()[1]
 
@@ -187,6 +211,22 @@ def test_every_setting_counts(plan, part):
     assert compare_plans(plan, replace(plan, **{part: changed})).settings
 
 
+def test_a_list_that_changes_says_what_does(plan):
+    modes = plan.switches[0].modes
+    for number, words in ((1, "1 other entry"), (2, "2 other entries")):
+        other = tuple(replace(mode, native=not mode.native) if index < number else mode for index, mode in enumerate(modes))
+        told = "\n".join(describe(compare_plans(plan, swap(plan, "switches", 0, modes=other)), {}))
+        assert f"modes a list of {len(modes)} becomes one with {words}" in told
+    (first, *rest) = plan.lossless.ecn
+    ecn = ((first[0], first[1] + 1, *first[2:]), *rest)
+    told = "\n".join(describe(compare_plans(plan, replace(plan, lossless=replace(plan.lossless, ecn=ecn))), {}))
+    was, now = (f"({', '.join(map(str, entry))})" for entry in (first, ecn[0]))
+    assert f"lossless: ecn {was} becomes {now}" in told
+    classes = (*plan.lossless.dscp_to_tc[:-1], 7)
+    told = "\n".join(describe(compare_plans(plan, replace(plan, lossless=replace(plan.lossless, dscp_to_tc=classes))), {}))
+    assert "another list" not in told and "becomes 7" in told
+
+
 def test_no_field_of_a_plan_is_overlooked(plan):
     """Whatever part of the plan differs, the comparison is not empty."""
     for part in ("racks", "servers", "switches", "pdus", "cables", "networks", "power", "bom"):
@@ -209,34 +249,6 @@ def test_diff_lists_every_cable_that_moves(tmp_path):
     assert (done.exit_code, done.stdout) == (0, "No changes.\n")
 
 
-class Floor:
-    """As much of an intent as `advise` reads."""
-
-    def __init__(self, groups=None, **rows):
-        self.racks = SimpleNamespace(
-            rows={name: SimpleNamespace(racks=racks) for name, racks in rows.items()},
-            groups={name: SimpleNamespace(rows=names) for name, names in (groups or {"gpu": sorted(rows)}).items()},
-        )
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        (Floor(N=8), Floor(N=9), ["N.racks: write [8, 1] instead of 9"]),
-        (Floor(N=8), Floor(N=[9]), ["N.racks: write [8, 1] instead of [9]"]),
-        (Floor(N=[8, 1]), Floor(N=12), ["N.racks: write [8, 1, 3] instead of 12"]),
-        (Floor(N=8), Floor(N=8, P=8), ["P.racks: write [0, 8] instead of 8"]),
-        (Floor(A=4, N=[8, 1]), Floor(A=6, N=[8, 1]), ["A.racks: write [4, 0, 2] instead of 6"]),
-        (Floor(N=8), Floor(N=[8, 1]), []),
-        (Floor(N=8), Floor(N=8, P=[0, 8]), []),
-        (Floor(N=8), Floor(N=7), []),
-        (Floor({"gpu": ["N"]}, N=8), Floor({"gpu": ["N"], "net": ["P"]}, N=8, P=4), []),
-    ],
-)
-def test_a_row_that_grows_can_grow_by_phase(old, new, told):
-    assert advise(old, new) == [f"racks.rows.{hint}, and what stands keeps its racks" for hint in told]
-
-
 def test_diff_hints_where_a_row_grew_and_things_move(tmp_path):
     shutil.copytree(LAB, tmp_path / "new")
     file = tmp_path / "new/cluster.yml"
@@ -244,10 +256,42 @@ def test_diff_hints_where_a_row_grew_and_things_move(tmp_path):
     assert row in file.read_text()
     file.write_text(file.read_text().replace(row, "N: {id: 2, racks: 4}"))
     words = [str(LAB), str(tmp_path / "new")]
-    hint = "racks.rows.N.racks: write [3, 1] instead of 4, and what stands keeps its racks"
+    hint = "racks.rows.N.racks: write [3, 1] instead of 4; it then moves nothing that stands"
     lines = CliRunner().invoke(diff, words).stdout.splitlines()
     assert lines[0].startswith("moves what stands: ") and lines[1] == f"hint: {hint}"
     assert json.loads(CliRunner().invoke(diff, [*words, "--format", "json"]).stdout)["hints"] == [hint]
+    file.write_text(file.read_text().replace("racks: 4}", "racks: [3, 1]}"))
+    assert CliRunner().invoke(diff, words).stdout.startswith("moves nothing that stands\n"), "the hint is true"
+    text = file.read_text().replace("racks: [3, 1]}", "racks: 3}").replace("count: 8, unit: 4", "count: 8, planned: 12, unit: 4")
+    file.write_text(text.replace("A: {id: 1, racks: 2}", "A: {id: 1, racks: [2, 1]}"))
+    line = CliRunner().invoke(diff, words).stdout.splitlines()[1]
+    assert line == "hint: servers.gpu.planned: write [8, 4] instead of 12; it then moves nothing that stands"
+
+
+def test_diff_hints_only_at_what_helps_and_says_how_much(tmp_path):
+    shutil.copytree(LAB, tmp_path / "new")
+    file = tmp_path / "new/cluster.yml"
+    text = file.read_text()
+    words = [str(LAB), str(tmp_path / "new")]
+
+    def begin(*pairs):
+        changed = text
+        for old, new in pairs:
+            assert old in changed
+            changed = changed.replace(old, new)
+        file.write_text(changed)
+        return CliRunner().invoke(diff, words).stdout.splitlines()[:2]
+
+    pool, row = ("pool: 10.64.0.0/14", "pool: 10.80.0.0/14"), "A: {id: 1, racks: 2}"
+    first, hint = begin(pool, (row, "A: {id: 1, racks: 3}"))
+    assert re.fullmatch(r"moves what stands: \d+ cables, \d+ addresses", first)
+    told = re.fullmatch(
+        r"hint: racks.rows.A.racks: write \[2, 1\] instead of 3; it then (moves what stands: \d+ addresses)", hint
+    )
+    assert begin(pool, (row, "A: {id: 1, racks: [2, 1]}"))[0] == told[1]
+    wide = ("per_rack: 4", "per_rack: 2")
+    first, second = begin(wide, (row, "A: {id: 1, racks: 4}"))
+    assert first.startswith("moves what stands: ") and second.startswith("Plan: ")
 
 
 def test_show_finds_every_name_and_address(plan):
@@ -334,7 +378,10 @@ def test_render_warns_of_what_moves(tmp_path):
     file.write_text(text.replace("storage: {id: 2", "storage: {id: 9"))
     for more in (["--check"], []):  # what would be written is told alike
         told = CliRunner().invoke(render, [*words, *more]).stderr
-        assert re.fullmatch(r"6 servers, \d+ cables, (\d+ cables replaced, )?\d+ addresses", MOVED.search(told)[1])
+        assert re.fullmatch(
+            r"6 servers, \d+ cables, (\d+ of them with another item, )?(\d+ cables replaced, )?\d+ addresses",
+            MOVED.search(told)[1],
+        )
         assert "\naddresses to move\n  > storage-001 bmc: 10.76." in told
         assert "\nservers to move\n  > storage-001  N01 U1 to N01 U2\n" in told
         assert re.search(r"^  and \d+ more: \d+ of servers, 1 of settings \(gpuyard diff OLD NEW lists them\)$", told, re.M)
