@@ -89,7 +89,6 @@ EXAMPLES: dict[str, Any] = {
     "share": 0.5,
     "replicas": 3,
     "erasure": "4+2",
-    "kubernetes": {"control": "control", "workers": ["gpu"]},
     "bmc.groups": {"storage": {"protocol": "ipmi"}},
     "storage.protocol": "ipmi",
     "storage.user": "ADMIN",

@@ -28,7 +28,9 @@ from cluster_model.plan.fabric.wanted import Models, resolve_fabric, resolve_mod
 from cluster_model.plan.floor.placement import Floor, place_servers, plan_racks
 from cluster_model.plan.floor.power import Load, plan_power
 from cluster_model.plan.model import BomLine, Network, NvmeTarget, Plan, RackPower, Server, Site
+from cluster_model.plan.services.kubernetes import plan_kubernetes
 from cluster_model.plan.services.provisioning import plan_provisioning
+from cluster_model.plan.services.topology import find_positions, plan_topology
 from cluster_model.plan.summary import summarise_network
 from cluster_model.plan.tenancy.needs import Tenancy, plan_tenancy
 
@@ -305,6 +307,8 @@ def _assemble(
         meetings=tenancy.meetings,
         partitions=tenancy.partitions,
         provisioning=plan_provisioning(ctx, bench, servers, switches, shapes[-1].units.hosts_per_leaf),
+        topology=plan_topology(networks, switches),
+        kubernetes=plan_kubernetes(cluster, servers, racks, networks, tenancy.tenants, find_positions(servers, switches)),
     )
 
 

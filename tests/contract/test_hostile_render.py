@@ -176,7 +176,7 @@ def take_apart(path: str, data: bytes) -> Any:
     if suffix == ".json" or path.endswith(".tmpl"):
         return shape(json.loads(text))
     if suffix in {".yaml", ".yml"} or path.endswith("user-data"):
-        return shape(yaml.safe_load(text))
+        return shape(list(yaml.safe_load_all(text)))
     if suffix == ".svg":
         return xml_shape(data)
     if suffix == ".html":

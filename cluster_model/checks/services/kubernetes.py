@@ -319,3 +319,39 @@ class WorkersOnStorage(Rule):
                 list_names(both),
                 f"take {list_names(both)} out of workers",
             )
+
+
+OWN_NAMESPACES = ("default", "gpu-operator", "kube-node-lease", "kube-public", "kube-system", "root", "volcano-system")
+"""Names that a tenant cannot have: namespaces of Kubernetes (documentation, Namespaces: initial namespaces) and of what is
+installed in it, and the queues that Volcano makes for itself (documentation, Queue: default, root)."""
+
+
+class TenantCalledAsNamespace(Rule):
+    """Give tenants names that Kubernetes does not have itself.
+
+    What it checks:
+        No tenant is called as a namespace that Kubernetes makes, or as one of Volcano's own queues.
+
+    Why it matters:
+        A tenant's name is that of its namespace and of its queue. Quota, rights and network policy would be put on what the
+        cluster itself runs by: its users could change it, and its pods would lose sight of each other.
+
+    How to fix:
+        Rename the tenant.
+
+    Source:
+        Kubernetes documentation, Namespaces: initial namespaces; Volcano documentation, Queue: default and root.
+    """
+
+    id, title = "K8S011", "tenant called as a namespace of Kubernetes"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for name in design.cluster.tenants if design.cluster.kubernetes is not None else ():
+            if name in OWN_NAMESPACES:
+                yield self.finding(
+                    f"tenants.{name}@key",
+                    f"the namespace of tenant {name} would be one that Kubernetes has itself",
+                    f"a name other than {list_names(OWN_NAMESPACES)}",
+                    name,
+                    f"rename the tenant, for example to team-{name}",
+                )

@@ -1,13 +1,12 @@
-"""Policies: the lossless profile, Ceph, Kubernetes, GPU power, and the vendors' fact files."""
+"""Policies: the lossless profile, Ceph, GPU power, and the vendors' fact files."""
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import FileName, Model, Name, Prefix
+from cluster_model.intent.base import FileName, Model, Name
 
 Dscp = Annotated[int, Field(ge=0, le=63)]
 Priority = Annotated[int, Field(ge=0, le=7)]
@@ -103,21 +102,6 @@ class Ceph(Model):
     """Raw fill that you plan to run at; checked against the waterline, above which Ceph cannot heal. Default: not checked."""
     imbalance: Annotated[float, Field(ge=1, le=2)] = 1.1
     """Fullest OSD over the mean, by which the waterline is lowered."""
-
-
-class Kubernetes(Model):
-    """Kubernetes."""
-
-    control: Name
-    """Server group of the control plane."""
-    workers: Annotated[list[Name], Field(min_length=1)]
-    """Server groups that run pods."""
-    version: Annotated[str, Field(pattern=r"^1\.[0-9]{2}$")] = "1.36"
-    """Minor version."""
-    service_pool: Prefix = IPv4Network("10.96.0.0/12")
-    """Addresses of services; default: kubeadm's own."""
-    pod_pool: Prefix = IPv4Network("10.244.0.0/16")
-    """Addresses of pods; default: the one that network plug-ins commonly assume."""
 
 
 class GpuPower(Model):

@@ -182,9 +182,6 @@ def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:
                 )
                 fix = "write replicas: 3, or erasure: 4+2" if pool.replicas is None else "keep one"
                 yield refuse("INT019", f"ceph.pools.{name}", summary, "one of the two", fix)
-    if cluster.kubernetes is not None:
-        named.append(("kubernetes.control", cluster.kubernetes.control))
-        named += [(f"kubernetes.workers.{i}", name) for i, name in enumerate(cluster.kubernetes.workers)]
     if cluster.networks.storage is not None and cluster.networks.storage.nvme_of is not None:
         named += [
             (f"networks.storage.nvme_of.targets.{i}", name) for i, name in enumerate(cluster.networks.storage.nvme_of.targets)

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 
 from cluster_model.plan.model.cabling import BomLine, Cable
 from cluster_model.plan.model.floor import Pdu, Rack, RackPower
+from cluster_model.plan.model.kubernetes import Kubernetes
 from cluster_model.plan.model.networks import Lossless, Network
 from cluster_model.plan.model.overlay import BorderPeer, Meeting, Partition, Tenant
 from cluster_model.plan.model.provisioning import Provisioning
 from cluster_model.plan.model.servers import NvmeTarget, Server
 from cluster_model.plan.model.switches import Switch
+from cluster_model.plan.model.topology import Domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Plan:
     meetings: tuple[Meeting, ...] = ()
     partitions: tuple[Partition, ...] = ()
     provisioning: Provisioning = field(default_factory=Provisioning)
+    topology: tuple[Domain, ...] = ()
+    kubernetes: Kubernetes = field(default_factory=Kubernetes)
     # Not of __init__: a plan made from another by dataclasses.replace looks up its own devices.
     _switches: dict[str, Switch] = field(default_factory=dict, init=False, repr=False, compare=False)
     _servers: dict[str, Server] = field(default_factory=dict, init=False, repr=False, compare=False)

@@ -39,6 +39,10 @@ def _rsa(bits):
     return "ssh-rsa " + base64.b64encode(field(b"ssh-rsa") + field(b"\1\0\1") + field(modulus)).decode() + " ops"
 
 
+def _tenant(name):
+    return intent("tenants", {name: {"id": 1, "subnets": {"front": {"id": 1, "cidr": "10.48.1.0/24"}}}})
+
+
 def _accounts(*rows):
     return _provisioning(accounts=tuple(Account(name, keys, "") for name, keys in rows))
 
@@ -87,6 +91,10 @@ FIRES = {
         "workers": (intent("kubernetes.workers", ["gpu", "control"]), "control run the control plane and pods"),
     },
     "K8S010": {"osds": (intent("kubernetes.workers", ["gpu", "storage"]), "pods of users run on storage")},
+    "K8S011": {
+        "default": (_tenant("default"), "the namespace of tenant default would be one that Kubernetes has itself"),
+        "queue": (_tenant("root"), "the namespace of tenant root"),
+    },
     "CEP012": {"five": (_pool(replicas=5), "keeps 5 copies")},
     "CEP013": {"mixed up": (_pool(erasure="2+4"), "4 coding chunks for 2 data chunks")},
     "CEP014": {"none": (intent("ceph.pools", {}), "Ceph has no pools")},
@@ -180,6 +188,7 @@ SILENT = {
     "K8S008": {"next": intent("kubernetes.version", "1.38"), "oldest": intent("kubernetes.version", "1.35")},
     "K8S009": {"control": intent("kubernetes.workers", ["gpu"])},
     "K8S010": {"gpu": intent("kubernetes.workers", ["gpu"])},
+    "K8S011": {"red": _tenant("team-default"), "no Kubernetes": chain(_tenant("default"), intent("kubernetes", None))},
     "CEP012": {"four": _pool(replicas=4), "wide code": _pool(erasure="8+3")},
     "CEP013": {"even": _pool(erasure="2+2"), "CEP004's": _pool(erasure="1+2")},
     "CEP014": {"one": _pool(replicas=3)},

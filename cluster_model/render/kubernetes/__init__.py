@@ -1,0 +1,1 @@
+"""kubernetes/: what the cluster's API server is told of nodes, topology and tenants."""

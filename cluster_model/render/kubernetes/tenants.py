@@ -1,0 +1,109 @@
+"""kubernetes/tenants/: a namespace for each tenant, with its quota, its users' rights, and whom its pods may speak to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+
+from cluster_model.plan.model import Plan
+from cluster_model.plan.model.overlay import Tenant
+from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
+from cluster_model.render.kubernetes.topology import GPU
+
+RBAC = "rbac.authorization.k8s.io"
+PRIORITIES = {
+    "job-high": (100_000, "Jobs that go before others that wait."),
+    "job-normal": (10_000, "Jobs like most others."),
+    "job-low": (1_000, "Jobs that run where GPUs would stand idle."),
+}
+"""Priority classes, by name: value and what it is for. Our choice; the values leave room between them. None takes the place of
+what runs, since every tenant may name any of them."""
+READ = ["get", "list", "watch"]
+WRITE = [*READ, "create", "update", "patch", "delete", "deletecollection"]
+RIGHTS: tuple[tuple[str, list[str], list[str]], ...] = (
+    ("", ["configmaps", "persistentvolumeclaims", "pods", "secrets", "services"], WRITE),
+    ("", ["pods/attach", "pods/exec", "pods/portforward"], ["get", "create"]),
+    ("", ["endpoints", "events", "limitranges", "pods/log", "pods/status", "resourcequotas", "serviceaccounts"], READ),
+    ("apps", ["deployments", "deployments/scale", "replicasets", "statefulsets", "statefulsets/scale"], WRITE),
+    ("batch", ["cronjobs", "jobs"], WRITE),
+    ("networking.k8s.io", ["networkpolicies"], READ),
+)
+"""What users of a tenant may do in its namespace: API group, resources, verbs. Less than Kubernetes' own role `edit`, which also
+lets them take away the policies that keep tenants apart."""
+VOLCANO_RIGHTS: tuple[tuple[str, list[str], list[str]], ...] = (
+    ("batch.volcano.sh", ["jobs"], WRITE),
+    ("scheduling.volcano.sh", ["podgroups"], READ),
+)
+
+
+def render_tenants(plan: Plan) -> Iterator[tuple[str, bytes]]:
+    """Yield the priority classes, and a file for each tenant."""
+    classes = (
+        make_object("scheduling.k8s.io/v1", "PriorityClass", name, value=value, preemptionPolicy="Never", description=about)
+        for name, (value, about) in PRIORITIES.items()
+    )
+    yield "kubernetes/priorities.yaml", write_objects("Priorities that jobs may have.", classes)
+    for tenant in plan.tenants:
+        about = f"Namespace, quota, rights and network policy of tenant {tenant.name}."
+        yield f"kubernetes/tenants/{tenant.name}.yaml", write_objects(about, list_objects(plan, tenant))
+
+
+def list_objects(plan: Plan, tenant: Tenant) -> Iterator[Json]:
+    """Yield the objects of a tenant, the namespace first."""
+    name = tenant.name
+    level = {"enforce": "baseline", "enforce-version": f"v{plan.kubernetes.version}", "warn": "restricted"}
+    labels = {f"pod-security.kubernetes.io/{key}": value for key, value in level.items()}
+    yield make_object("v1", "Namespace", name, labels=labels)
+    if tenant.gpus >= 0:
+        yield make_object("v1", "ResourceQuota", "gpus", name, spec={"hard": {f"requests.{GPU}": str(tenant.gpus)}})
+    # No default limits: a job that names GPUs alone would be killed for its memory.
+    request = {"cpu": "100m", "memory": "256Mi"}
+    limits = [{"type": "Container", "defaultRequest": request}]
+    yield make_object("v1", "LimitRange", "requests", name, spec={"limits": limits})
+    rights = RIGHTS + (VOLCANO_RIGHTS if plan.kubernetes.queueing == "volcano" else ())
+    rules = [{"apiGroups": [group], "resources": resources, "verbs": verbs} for group, resources, verbs in rights]
+    yield make_object(f"{RBAC}/v1", "Role", "user", name, rules=[*map(dict, rules)])
+    users = {"kind": "Group", "apiGroup": RBAC, "name": f"gpuyard:{name}"}
+    role = {"kind": "Role", "apiGroup": RBAC, "name": "user"}
+    yield make_object(f"{RBAC}/v1", "RoleBinding", "users", name, subjects=[users], roleRef=role)
+    yield make_object("networking.k8s.io/v1", "NetworkPolicy", "tenant", name, spec=_write_policy(plan, tenant))
+
+
+def list_partners(plan: Plan, tenant: Tenant) -> list[Tenant]:
+    """Return the tenants whose visible subnets a tenant reaches, and that reach its own: on the network, and so in pods."""
+    return [other for other in plan.tenants if other.name in (*tenant.uses, *tenant.peers) or tenant.name in other.uses]
+
+
+def _write_policy(plan: Plan, tenant: Tenant) -> Json:
+    """Return a policy under which pods speak with whom servers of the tenant speak: all else is dropped, both ways."""
+    partners = list_partners(plan, tenant)
+    names = [tenant.name, *(partner.name for partner in partners)]
+    pods = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}} for name in names]
+    prefixes = [subnet.prefix for subnet in tenant.subnets]
+    prefixes += [subnet.prefix for partner in partners for subnet in partner.subnets if subnet.visible]
+    inside: list[Json] = [*pods, *({"ipBlock": {"cidr": prefix}} for prefix in prefixes)]
+    outside = [_write_outside(plan, prefix) for prefix in _list_outside(plan, tenant)]
+    resolver = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+        "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+    }
+    ports = [{"port": 53, "protocol": protocol} for protocol in ("UDP", "TCP")]
+    egress: list[Json] = [{"to": inside}, {"to": [resolver], "ports": ports}]
+    if outside:
+        egress.append({"to": outside})
+    return {"podSelector": {}, "policyTypes": ["Ingress", "Egress"], "ingress": [{"from": inside}], "egress": egress}
+
+
+def _list_outside(plan: Plan, tenant: Tenant) -> list[str]:
+    """Return the prefixes that a tenant reaches by its border peers: those that the border accepts of them."""
+    peers = {peer.name: peer for peer in plan.border_peers}
+    return [line.prefix for name in tenant.egress for line in peers[name].accept or ()]
+
+
+def _write_outside(plan: Plan, prefix: str) -> Json:
+    """Return a block of addresses beyond the border, without those of the cluster that lie in it."""
+    block = IPv4Network(prefix)
+    pools = [plan.kubernetes.pod_pool, *(network.pool for network in plan.networks if network.pool)]
+    pools += [subnet.prefix for tenant in plan.tenants for subnet in tenant.subnets]
+    inside = sorted({pool for pool in map(IPv4Network, pools) if pool != block and pool.subnet_of(block)})
+    return {"ipBlock": {"cidr": prefix, **({"except": [str(pool) for pool in inside]} if inside else {})}}

@@ -1,0 +1,45 @@
+"""Kubernetes in the rendered tree: nodes, topology and tenants, and how many there are in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cluster_model.catalogue.load import Catalogue
+from cluster_model.plan.model import Plan
+from cluster_model.render.drawings.style import format_count
+from cluster_model.render.kubernetes.tenants import render_tenants
+from cluster_model.render.kubernetes.topology import render_topology
+from cluster_model.render.services import RenderedService
+
+
+def render_kubernetes(plan: Plan, _catalogue: Catalogue) -> Iterator[tuple[str, bytes]]:
+    """Yield its files; none where the plan has no Kubernetes."""
+    if plan.kubernetes.nodes:
+        yield from render_topology(plan)
+        yield from render_tenants(plan)
+
+
+def summarize(plan: Plan) -> dict[str, Any]:
+    """Return its version, its nodes in numbers, and who queues; nothing where the plan has no Kubernetes."""
+    kubernetes = plan.kubernetes
+    if not kubernetes.nodes:
+        return {}
+    return {
+        "version": kubernetes.version,
+        "control": sum(node.is_control for node in kubernetes.nodes),
+        "workers": sum(node.is_worker for node in kubernetes.nodes),
+        "queueing": kubernetes.queueing,
+    }
+
+
+def describe(plan: Plan) -> Iterator[str]:
+    """Yield one line, where there is one."""
+    found = summarize(plan)
+    if found:
+        control, workers = format_count(found["control"], "control plane node"), format_count(found["workers"], "worker")
+        yield f"\nKubernetes {found['version']}: {control}, {workers}; {QUEUEING[found['queueing']]}."
+
+
+QUEUEING = {"volcano": "jobs wait in Volcano's queues", "none": "no queues for jobs"}
+SERVICE = RenderedService("kubernetes", "kubernetes", render_kubernetes, summarize, describe)
