@@ -20,8 +20,8 @@ class GrowthAhead(Rule):
     """Know what a network can still take.
 
     What it checks:
-        Units built and planned, host ports of the built leafs that are free, and whether the spines have ports for one unit more
-        than is planned; of the out-of-band network, where one unit is the racks of a leaf, the last alone.
+        Units built and planned, host ports of the built leafs that are free, and for how many leafs more than are planned the
+        spines of a network of two tiers have ports; of the out-of-band network the last alone.
 
     Why it matters:
         Growth within these numbers moves no cable and no address. What comes later, as a further number of `planned` and
@@ -37,12 +37,13 @@ class GrowthAhead(Rule):
     id, severity, title = "GRW002", "info", "room to grow"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        rooms, full = [], []
+        rooms, spare = list[str](), list[str]()
         for network in design.plan.networks:
             if not network.leafs:
                 continue
-            if self._is_full(design, network):
-                full.append(network.name)
+            leafs = self._count_spare(design, network)
+            if leafs is not None:
+                spare.append(f"{leafs if spare else count_things(leafs, 'more leaf')} of {network.name}")
             if network.name == "oob":
                 continue
             kept = network.leafs * network.hosts_per_leaf
@@ -51,8 +52,8 @@ class GrowthAhead(Rule):
             rooms.append(f"{network.name} {more}, {count_things(free, 'free port')}")
         if rooms:
             fix = f"raise planned of the server groups now if more is to come; a later phase is a number more{self._show(design)}"
-            if full:
-                fix += f"; a leaf beyond them recables the spines of {list_names(full)}"
+            if spare:
+                fix += f"; spines have ports for {list_names(spare, len(spare))}, and more than these recable them"
             yield self.finding(
                 "servers",
                 f"room to grow without moving a cable: {'; '.join(rooms)}",
@@ -72,14 +73,15 @@ class GrowthAhead(Rule):
         phases = [*group.phases, group.unit or ceil(group.final_count / 2)]
         return f", as servers.{name}.planned: {phases}, with racks for it in the same way"
 
-    def _is_full(self, design: Design, network: Network) -> bool:
-        """Return whether the spines of a network of two tiers have no ports for the leafs of one more unit."""
+    def _count_spare(self, design: Design, network: Network) -> int | None:
+        """Return the leafs, in whole units, that the spines take beyond those that are planned; None without two tiers."""
         spine = design.catalogue.device(network.spine_model)
         if network.tiers != 2 or spine is None or not network.uplinks:
-            return False
+            return None
         links = max(1, network.uplinks // network.spines_per_pod)
-        leafs = (network.planned_units + 1) * network.leafs_per_unit + network.borders
-        return leafs * links > count_ports(switch_cages(spine), network.fabric_speed_gbps)
+        free = count_ports(switch_cages(spine), network.fabric_speed_gbps) // links
+        free -= network.planned_units * network.leafs_per_unit + network.borders
+        return max(0, free) // network.leafs_per_unit * network.leafs_per_unit
 
 
 class BootServersByOrder(Rule):

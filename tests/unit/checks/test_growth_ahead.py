@@ -14,7 +14,7 @@ def test_a_unit_beyond_what_is_planned_recables_spines_where_that_was_told(examp
     cluster, catalogue = example.cluster, example.catalogue
     plan = build_plan(cluster, catalogue)[0]
     (found,) = [finding for finding in check_plan(plan, cluster, catalogue) if finding.id == "GRW002"]
-    assert ("recables the spines of compute" in found.fix) == full
+    assert ("spines have ports for 0 more leafs of compute" in found.fix) == full
     gpu = cluster.servers["gpu"]
     assert f"as servers.gpu.planned: {[gpu.final_count, gpu.unit]}, with racks for it" in found.fix
     racks = {"racks": cluster.racks.model_copy(update={"rows": {**cluster.racks.rows}})}
