@@ -6,7 +6,7 @@ all that earlier phases brought: in its own racks first, then in what is left of
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -126,11 +126,11 @@ def place_servers(ctx: Context, floor: Floor) -> None:
     """Place every planned server: those put by hand first, then by rule. Findings: PLC001 to PLC004, PLC007."""
     groups = [(name, ctx.cluster.servers[name]) for name in sort_groups(ctx.cluster)]
     floor.keep(ctx.standing.values())
-    by_rule = floor.copy()
+    by_rule = floor.copy() if any(group.place for _, group in groups) else None
     by_hand = {name: _place_by_hand(ctx, floor, name, group) for name, group in groups}
     for name, group in groups:
         floor.servers[name] = _place_group(ctx, floor, name, group, by_hand[name])
-    if any(by_hand.values()) and not ctx.failed():
+    if by_rule is not None and not ctx.failed():
         _tell_of_driven_out(ctx, floor, by_rule, by_hand)
 
 
@@ -139,12 +139,14 @@ def _tell_of_driven_out(
 ) -> None:
     """Tell of servers put by hand into a place that another server would have, which then stands elsewhere. Findings: PLC007."""
     owners: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
-    moved: Counter[str] = Counter()
+    moved = 0
+    # With findings of its own: that not all fit by the rule alone may be why some were put by hand.
+    trial = Context(ctx.cluster, ctx.catalogue, ctx.facts, servers=ctx.servers, standing=ctx.standing, phase=ctx.phase)
     for name in by_hand:
-        seats = _place_group(ctx, by_rule, name, ctx.cluster.servers[name], {})
-        for number, (seat, place) in enumerate(zip(seats, floor.servers[name], strict=True), 1):
+        seats = _place_group(trial, by_rule, name, ctx.cluster.servers[name], {})
+        for number, (seat, place) in enumerate(zip(seats, floor.servers[name], strict=False), 1):
             owners[seat.rack].append((format_server(name, number), seat.u, seat.height_u))
-            moved[name] += number not in by_hand[name] and (seat.rack, seat.u) != (place.rack, place.u)
+            moved += number not in by_hand[name] and (seat.rack, seat.u) != (place.rack, place.u)
     put = {format_server(name, number) for name, placed in by_hand.items() for number in placed}
     for name, placed in by_hand.items():
         height = ctx.servers[name].height_u
@@ -157,7 +159,7 @@ def _tell_of_driven_out(
             ctx.report(
                 "PLC007",
                 f"servers.{name}.place.{turn - 1}",
-                f"{own} is put where {' and '.join(taken)} would stand; servers that give way: {moved.total()}",
+                f"{own} is put where {' and '.join(taken)} would stand; servers that give way: {moved}",
                 expected="a place that is free" + (f", such as U{free} of {rack}" if free else ""),
                 actual=f"U{u} of {rack}",
                 fix="choose a free place if these servers stand already, or leave it where nothing is built yet",

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from intents import STORAGE, catalogue, findings_of, read, small, vary_example
+from intents import STORAGE, catalogue, change, findings_of, read, small, vary_example
 
 from cluster_model.plan.build import build_plan
 
@@ -439,6 +439,16 @@ def test_a_place_that_another_server_has_is_told_with_who_gives_way():
     rack, u = "A01", int(found.expected.split("U")[1].split()[0])
     again, findings = build_plan(read(small(servers__gpu__place=put((3, rack, u)))), catalogue())
     assert findings == [] and (again.server("gpu-003").rack, again.server("gpu-003").u) == (rack, u)
+
+
+def test_a_server_put_elsewhere_since_its_racks_are_full_drives_nobody_out():
+    full = small(racks__rows__A__racks=1)
+    one, two = (change(full, servers__gpu__count=4 + more) for more in (0, 1))
+    assert build_plan(read(one), catalogue())[1] == []
+    assert [finding.id for finding in build_plan(read(two), catalogue())[1]] == ["PLC001"]
+    plan, findings = build_plan(read(change(two, servers__gpu__place=put((5, "N01", 1)))), catalogue())
+    assert [finding.id for finding in findings] == ["PLC004"]
+    assert (plan.server("gpu-005").rack, plan.server("gpu-001").u) == ("N01", 1)
 
 
 def test_two_servers_put_each_where_the_other_would_stand_drive_nobody_out():
