@@ -30,7 +30,7 @@ from cluster_model.plan.floor.power import Load, plan_power
 from cluster_model.plan.model import BomLine, Network, NvmeTarget, Plan, RackPower, Server, Site
 from cluster_model.plan.services.kubernetes import plan_kubernetes
 from cluster_model.plan.services.provisioning import plan_provisioning
-from cluster_model.plan.services.topology import find_positions, plan_topology
+from cluster_model.plan.services.topology import plan_topology
 from cluster_model.plan.summary import summarise_network
 from cluster_model.plan.tenancy.needs import Tenancy, plan_tenancy
 
@@ -308,7 +308,7 @@ def _assemble(
         partitions=tenancy.partitions,
         provisioning=plan_provisioning(ctx, bench, servers, switches, shapes[-1].units.hosts_per_leaf),
         topology=plan_topology(networks, switches),
-        kubernetes=plan_kubernetes(cluster, servers, racks, networks, tenancy.tenants, find_positions(servers, switches)),
+        kubernetes=plan_kubernetes(cluster, servers, switches, racks, networks, tenancy.tenants),
     )
 
 

@@ -17,13 +17,3 @@ class Domain:
     tier: int
     parent: str  # the domain around it; empty for the whole network
     network: str
-    number: int  # of the unit or pod, from 1; 0 for the whole network
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where a server hangs in a network: its unit, and the pod of that; both from 1. A network of two tiers is one pod."""
-
-    network: str
-    unit: int
-    pod: int

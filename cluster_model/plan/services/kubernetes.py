@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from cluster_model.intent.model.cluster import Cluster
-from cluster_model.plan.model import Network, Rack, Server
+from cluster_model.plan.model import Network, Rack, Server, Switch
 from cluster_model.plan.model.kubernetes import Kubernetes, Node
 from cluster_model.plan.model.overlay import Tenant
-from cluster_model.plan.model.topology import Position
-from cluster_model.plan.services.topology import label_positions
+from cluster_model.plan.services.topology import locate_server, name_pod, name_unit
 
 PREFIX = "gpuyard.io/"
 """Of the labels that are ours. Kubernetes keeps names without a prefix for users, and kubernetes.io/ for itself."""
@@ -22,26 +21,27 @@ REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 def plan_kubernetes(
     cluster: Cluster,
     servers: Sequence[Server],
+    switches: Sequence[Switch],
     racks: Sequence[Rack],
     networks: Sequence[Network],
     tenants: Sequence[Tenant],
-    positions: Mapping[str, Sequence[Position]],
 ) -> Kubernetes:
     """Return the cluster's nodes, in the order of the servers; nothing where the intent has no Kubernetes.
 
     Args:
         cluster: the intent.
         servers: the built servers.
+        switches: the built switches, which know their units and pods.
         racks: racks, which know their rows.
         networks: networks, which know their tiers.
         tenants: tenants with the servers of their own.
-        positions: where each server hangs, by its name.
     """
     asked = cluster.kubernetes
     if asked is None:
         return Kubernetes()
     rows = {rack.name: rack.row for rack in racks}
-    pods = {network.name: network.tiers > 2 for network in networks}
+    with_pods = {network.name for network in networks if network.tiers > 2}
+    leafs = {switch.name: switch for switch in switches if switch.role == "leaf" and switch.network != "oob"}
     owners = {server: tenant.name for tenant in tenants for server in tenant.servers}
     nodes = []
     for server in servers:
@@ -55,14 +55,22 @@ def plan_kubernetes(
             f"{PREFIX}model": write_label(server.model),
             f"{PREFIX}rack": server.rack,
             f"{PREFIX}row": rows[server.rack],
-            **{f"{PREFIX}{key}": value for key, value in label_positions(positions[server.name], pods).items()},
         }
+        for network, (unit, pod) in locate_server(server, leafs).items():
+            labels[label_unit(network)] = name_unit(network, unit)
+            if network in with_pods:
+                labels[f"{PREFIX}{network}-pod"] = name_pod(network, pod)
         if server.gpus:
             labels[f"{PREFIX}gpu"] = write_label(server.gpu_model)
         if server.name in owners:
             labels[f"{PREFIX}tenant"] = owners[server.name]
         nodes.append(Node(server.name, server.group, is_control, is_worker, tuple(sorted(labels.items()))))
     return Kubernetes(asked.version, asked.queueing, str(asked.pod_pool), tuple(nodes))
+
+
+def label_unit(network: str) -> str:
+    """Return the key of the label that says in which unit of a network a node hangs."""
+    return f"{PREFIX}{network}-unit"
 
 
 def write_label(text: str) -> str:

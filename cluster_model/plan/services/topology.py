@@ -1,24 +1,25 @@
-"""Plan the domains of the compute network, and where each server hangs in every network."""
+"""The domains of the compute network, and where a server hangs in each network."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from cluster_model.plan.model import Network, Server, Switch
-from cluster_model.plan.model.topology import Domain, Position
+from cluster_model.plan.model.topology import Domain
 
 
-def find_positions(servers: Sequence[Server], switches: Sequence[Switch]) -> dict[str, tuple[Position, ...]]:
-    """Return where each server hangs, by its name: a position for each network with units, in the order of its ports."""
-    leafs = {switch.name: switch for switch in switches if switch.role == "leaf" and switch.network != "oob"}
-    found = {}
-    for server in servers:
-        positions: dict[str, Position] = {}
-        for port in server.ports:
-            if port.network not in positions and (leaf := leafs.get(port.peer)) is not None:
-                positions[port.network] = Position(port.network, leaf.unit, leaf.pod)
-        found[server.name] = tuple(positions.values())
-    return found
+def locate_server(server: Server, leafs: Mapping[str, Switch]) -> dict[str, tuple[int, int]]:
+    """Return the unit and the pod that a server hangs in, both from 1, by network, in the order of its ports.
+
+    Args:
+        server: a planned server.
+        leafs: leafs by name, those of out-of-band left out: that network has no units.
+    """
+    places: dict[str, tuple[int, int]] = {}
+    for port in server.ports:
+        if port.network not in places and (leaf := leafs.get(port.peer)) is not None:
+            places[port.network] = leaf.unit, leaf.pod
+    return places
 
 
 def plan_topology(networks: Sequence[Network], switches: Sequence[Switch]) -> tuple[Domain, ...]:
@@ -33,12 +34,11 @@ def plan_topology(networks: Sequence[Network], switches: Sequence[Switch]) -> tu
     pods = {switch.unit: switch.pod for switch in switches if switch.network == network.name and switch.role == "leaf"}
     name, has_pods = network.name, network.tiers > 2
     domains = [
-        Domain(name_unit(name, unit), 1, name_pod(name, pod) if has_pods else name, name, unit)
-        for unit, pod in sorted(pods.items())
+        Domain(name_unit(name, unit), 1, name_pod(name, pod) if has_pods else name, name) for unit, pod in sorted(pods.items())
     ]
     if has_pods:
-        domains += [Domain(name_pod(name, pod), 2, name, name, pod) for pod in sorted(set(pods.values()))]
-    return (*domains, Domain(name, 3 if has_pods else 2, "", name, 0))
+        domains += [Domain(name_pod(name, pod), 2, name, name) for pod in sorted(set(pods.values()))]
+    return (*domains, Domain(name, 3 if has_pods else 2, "", name))
 
 
 def name_unit(network: str, unit: int) -> str:
@@ -49,18 +49,3 @@ def name_unit(network: str, unit: int) -> str:
 def name_pod(network: str, pod: int) -> str:
     """Return the name of a pod's domain, as its spines are called: compute-g01."""
     return f"{network}-g{pod:02d}"
-
-
-def label_positions(positions: Sequence[Position], pods: Mapping[str, bool]) -> dict[str, str]:
-    """Return labels of a server's positions, by what follows their prefix.
-
-    Args:
-        positions: where it hangs.
-        pods: whether a network has pods, by its name.
-    """
-    labels = {}
-    for position in positions:
-        labels[f"{position.network}-unit"] = name_unit(position.network, position.unit)
-        if pods.get(position.network):
-            labels[f"{position.network}-pod"] = name_pod(position.network, position.pod)
-    return labels

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 Json = dict[str, Any]
+Labels = Iterable[tuple[str, str]]
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # a fifth of the time, where PyYAML was built with libyaml
 
 
@@ -29,13 +30,11 @@ def write_objects(about: str, objects: Iterable[Json]) -> bytes:
     return f"# {about}\n{documents}".encode()
 
 
-def make_object(api: str, kind: str, name: str, namespace: str = "", **parts: Any) -> Json:
-    """Return an object; `parts` are its keys beside apiVersion, kind and metadata.
-
-    Labels and annotations of the object itself are given as `labels` and `annotations`.
-    """
+def make_object(api: str, kind: str, name: str, namespace: str = "", labels: Labels = (), **parts: Any) -> Json:
+    """Return an object; `parts` are its keys beside apiVersion, kind and metadata."""
     metadata: Json = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
-    metadata |= {key: dict(parts.pop(key)) for key in ("labels", "annotations") if key in parts}
+    if labels:
+        metadata["labels"] = dict(labels)
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **parts}

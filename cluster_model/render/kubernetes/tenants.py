@@ -52,7 +52,7 @@ def list_objects(plan: Plan, tenant: Tenant) -> Iterator[Json]:
     """Yield the objects of a tenant, the namespace first."""
     name = tenant.name
     level = {"enforce": "baseline", "enforce-version": f"v{plan.kubernetes.version}", "warn": "restricted"}
-    labels = {f"pod-security.kubernetes.io/{key}": value for key, value in level.items()}
+    labels = [(f"pod-security.kubernetes.io/{key}", value) for key, value in level.items()]
     yield make_object("v1", "Namespace", name, labels=labels)
     if tenant.gpus >= 0:
         yield make_object("v1", "ResourceQuota", "gpus", name, spec={"hard": {f"requests.{GPU}": str(tenant.gpus)}})
@@ -62,7 +62,7 @@ def list_objects(plan: Plan, tenant: Tenant) -> Iterator[Json]:
     yield make_object("v1", "LimitRange", "requests", name, spec={"limits": limits})
     rights = RIGHTS + (VOLCANO_RIGHTS if plan.kubernetes.queueing == "volcano" else ())
     rules = [{"apiGroups": [group], "resources": resources, "verbs": verbs} for group, resources, verbs in rights]
-    yield make_object(f"{RBAC}/v1", "Role", "user", name, rules=[*map(dict, rules)])
+    yield make_object(f"{RBAC}/v1", "Role", "user", name, rules=rules)
     users = {"kind": "Group", "apiGroup": RBAC, "name": f"gpuyard:{name}"}
     role = {"kind": "Role", "apiGroup": RBAC, "name": "user"}
     yield make_object(f"{RBAC}/v1", "RoleBinding", "users", name, subjects=[users], roleRef=role)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster_model.plan.model import Plan
-from cluster_model.plan.services.kubernetes import PREFIX
+from cluster_model.plan.services.kubernetes import label_unit
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
 
 GPU = "nvidia.com/gpu"
@@ -38,7 +38,7 @@ def list_hypernodes(plan: Plan) -> Iterator[Json]:
     members: dict[str, list[Json]] = {}
     for domain in plan.topology:
         if domain.tier == 1 and domain.name in used:
-            label = {f"{PREFIX}{domain.network}-unit": domain.name}
+            label = {label_unit(domain.network): domain.name}
             members[domain.name] = [{"type": "Node", "selector": {"labelMatch": {"matchLabels": label}}}]
         if domain.name in members:
             spec = {"tier": domain.tier, "members": members[domain.name]}
