@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 SCHEMA = Path("docs", "schema", "cluster.schema.json")
-MOST_ROWS, MOST_RACKS = 250, 200
 
 
 class _Count(click.IntRange):
@@ -33,12 +32,13 @@ class _Hall(click.ParamType[tuple[int, int]]):
                 f"{value!r} does not say how many rows and how many racks each has; give 4x10 for four rows of ten", param, ctx
             )
         from cluster_model.checks.wording import count_things
+        from cluster_model.intent.base import MOST_IDS, MOST_RACKS
 
         rows, racks = int(found[1]), int(found[2])
-        if not 2 <= rows <= MOST_ROWS or not 1 <= racks <= MOST_RACKS:
-            near = f"{min(max(rows, 2), MOST_ROWS)}x{min(max(racks, 1), MOST_RACKS)}"
+        if not 2 <= rows <= MOST_IDS or not 1 <= racks <= MOST_RACKS:
+            near = f"{min(max(rows, 2), MOST_IDS)}x{min(max(racks, 1), MOST_RACKS)}"
             self.fail(
-                f"{count_things(rows, 'row')} of {count_things(racks, 'rack')}; rows are 2 to {MOST_ROWS}, since switches have "
+                f"{count_things(rows, 'row')} of {count_things(racks, 'rack')}; rows are 2 to {MOST_IDS}, since switches have "
                 f"one of their own, of 1 to {MOST_RACKS} racks: the nearest is {near}",
                 param,
                 ctx,

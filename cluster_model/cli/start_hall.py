@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 import click
 
 from cluster_model.checks.wording import count_things
+from cluster_model.intent.base import MOST_IDS, MOST_RACKS
 
-ROW_RACKS, MOST_RACKS, ROWS = 20, 200, 250
+ROW_RACKS = 20
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LETTERS = [*_ALPHABET, *(a + b for a in _ALPHABET for b in _ALPHABET if f"{a}{b}" not in {"NO", "ON"})]
 
@@ -24,7 +25,7 @@ def choose_racks(
     These may be more rows than the hall has, so that it can be said how many are needed.
     """
     letters = [a for a in _LETTERS if a.startswith("N")]
-    least = max(math.ceil(gpu_racks / (ROWS - len(letters))), math.ceil(network_racks / len(letters)))
+    least = max(math.ceil(gpu_racks / (MOST_IDS - len(letters))), math.ceil(network_racks / len(letters)))
     length = hall[1] if hall else max(ROW_RACKS, least)
     if max(length, least) > MOST_RACKS:
         raise click.UsageError(f"--gpus: {gpu_racks + network_racks} racks are more than rows have room for; raise --per-rack")

@@ -11,6 +11,7 @@ import click
 from pydantic import ValidationError
 
 from cluster_model.cli.start import Choices, choose_leaf, choose_values, full_unit, share_leafs, usual_unit
+from cluster_model.intent.base import MOST_SERVERS
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.source.facts_csv import FactTables
 from cluster_model.plan.build import SERVING
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 PAIR, PART = 2, 1 / 8
 """Switches that room to grow may add: two, or this part of those that are needed without it."""
-MOST_SERVERS = 50_000  # of a group, as the intent's model says
 
 
 def keep_room(name: str, wanted: Mapping[str, Any], choices: Choices, catalogue: Catalogue) -> None:

@@ -106,6 +106,7 @@ Text = Annotated[str, Field(pattern=TEXT, max_length=400)]
 """A sentence in one line; whatever it is written into quotes it."""
 Reason = Annotated[str, Field(pattern=TEXT, min_length=3, max_length=400)]
 NAME_LENGTH = 31
+MOST_IDS, MOST_RACKS, MOST_SERVERS = 250, 200, 50_000  # rows, tenants and so on; racks of a row; servers of a group
 Name = Annotated[str, Field(pattern=NAME, max_length=NAME_LENGTH)]
 SecretName = Annotated[str, Field(pattern=SECRET_NAME)]
 FileName = Annotated[str, Field(pattern=FILE_NAME, max_length=200)]
@@ -117,7 +118,7 @@ Number = BeforeValidator(_refuse_boolean)
 RowName = Annotated[str, Field(pattern=r"^[A-Z]{1,2}$")]
 RackName = Annotated[str, Field(pattern=r"^[A-Z]{1,2}[0-9]{2,3}$")]
 Hardware = Annotated[str, Field(pattern=r"^[a-z0-9.-]+/[a-z0-9.-]+$")]
-Id = Annotated[int, Field(ge=1, le=250)]
+Id = Annotated[int, Field(ge=1, le=MOST_IDS)]
 MOST_PHASES = 20
 
 

@@ -6,7 +6,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import MOST_PHASES, Hardware, Id, Model, Name, PortName, RackName, Reason, split_phases
+from cluster_model.intent.base import (
+    MOST_PHASES,
+    MOST_SERVERS,
+    Hardware,
+    Id,
+    Model,
+    Name,
+    PortName,
+    RackName,
+    Reason,
+    split_phases,
+)
 
 Role = Literal["gpu", "storage", "control", "login", "gateway", "fabric-manager"]
 NetworkName = Literal["compute", "storage", "business", "oob"]
@@ -34,11 +45,11 @@ class ServerGroup(Model):
     """Hardware from the catalogue, e.g. `nvidia/dgx-h100`."""
     role: Role | None = None
     """Purpose; default: the group's own name where that is a role."""
-    count: Annotated[int, Field(ge=1, le=50_000)]
+    count: Annotated[int, Field(ge=1, le=MOST_SERVERS)]
     """Servers built now."""
     planned: (
-        Annotated[int, Field(ge=1, le=50_000)]
-        | Annotated[list[Annotated[int, Field(ge=0, le=50_000)]], Field(min_length=1, max_length=MOST_PHASES)]
+        Annotated[int, Field(ge=1, le=MOST_SERVERS)]
+        | Annotated[list[Annotated[int, Field(ge=0, le=MOST_SERVERS)]], Field(min_length=1, max_length=MOST_PHASES)]
         | None
     ) = None
     """Servers in the end; default: `count`. Space, ports and addresses are kept for all: growing up to here moves nothing. What

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from cluster_model.intent.base import (
     MOST_PHASES,
+    MOST_RACKS,
     Address,
     Hardware,
     Id,
@@ -47,8 +48,8 @@ class Row(Model):
     id: Id
     """Physical number of the row: rows stand side by side in this order. Never reuse one."""
     racks: (
-        Annotated[int, Field(ge=1, le=200)]
-        | Annotated[list[Annotated[int, Field(ge=0, le=200)]], Field(min_length=1, max_length=MOST_PHASES)]
+        Annotated[int, Field(ge=1, le=MOST_RACKS)]
+        | Annotated[list[Annotated[int, Field(ge=0, le=MOST_RACKS)]], Field(min_length=1, max_length=MOST_PHASES)]
     )
     """Rack positions in the row, empty ones included. Racks that come later are a further number, so that nothing that stands
     moves: `[8, 4]` had eight at first, and four more in phase 2; `[0, 8]` is a row that came in phase 2."""

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import ceil
 
+from cluster_model.intent.base import MOST_RACKS
 from cluster_model.intent.model.servers import Placement, ServerGroup
 from cluster_model.intent.model.site import RackGroup
 from cluster_model.intent.phases import count_phases, sort_groups
 from cluster_model.names import format_rack, format_server
 from cluster_model.plan.context import Context, Place
 from cluster_model.plan.model import Rack
-
-MOST_RACKS = 200  # of a row and phase, as the intent's model says
 
 
 @dataclass(slots=True)
