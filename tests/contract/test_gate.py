@@ -42,6 +42,7 @@ def gate(tmp_path):
     """Return a function: files of tests to (exit code, last lines) of the stages asked for."""
     for name in (
         "scripts/run-tests",
+        "scripts/build-kubernetes",
         "scripts/link-collection",
         "tests/conftest.py",
         "tests/events.py",
@@ -108,6 +109,12 @@ def test_all_pass(gate):
         *("tests/unit/test_a.py", "tests/system/test_b.py", "tests/molecule/test_c.py::test_it", "tests/unit/test_d.py"),
         *(f"tests/system/{name}" for name in machines),
     }
+
+
+def test_a_tier_that_did_not_run_is_named(gate, tmp_path):
+    code, lines = gate({"unit/test_a.py": _one("pass")}, "quick", GPUYARD_KUBERNETES=str(tmp_path / "none"))
+    assert (code, lines[-1], lines[0]) == (0, "green", "Tiers that did not run here:")
+    assert any(line.startswith("  kubernetes: no control plane took what is rendered") for line in lines)
 
 
 def test_a_lock_is_held_by_as_many_as_it_has_places_for(tmp_path):

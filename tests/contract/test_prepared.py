@@ -41,6 +41,24 @@ def test_cloud_init_is_not_fetched_in_a_test(programs, monkeypatch, tmp_path):
     assert programs() == ""
 
 
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_kubernetes_is_built_before_and_left_out_where_it_cannot_be(tmp_path, monkeypatch, capsys, code):
+    prepare = runpy.run_path(str(ROOT / "scripts/prepare-tests"))
+    build = prepare["build_kubernetes"]
+    assert build in prepare["list_steps"](False) and build not in prepare["list_steps"](True)
+    capsys.readouterr()
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/build-kubernetes").write_text(f"#!/bin/sh\nexit {code}\n")
+    (tmp_path / "scripts/build-kubernetes").chmod(0o755)
+    monkeypatch.setitem(build.__globals__, "ROOT", tmp_path)
+    if code == 1:
+        with pytest.raises(prepare["PrepareError"], match="scripts/build-kubernetes failed"):
+            build()
+        return
+    build()
+    assert capsys.readouterr().out.startswith("left out Kubernetes") == (code == 3)
+
+
 def test_every_image_of_a_scenario_is_built_before():
     list_images = runpy.run_path(str(ROOT / "scripts/prepare-tests"))["list_images"]
     built = {frozenset(packages) for slow in (False, True) for packages in list_images(slow)}
