@@ -240,6 +240,12 @@ MANUALS: dict[str, Entry] = {
         "A cable has one far end, and a port takes one cable. Two exceptions that disagree leave open what was plugged in.",
         "Look at the two cables, and keep the exception that is true.",
     ),
+    "INT033": Entry(
+        "no such network for nodes",
+        "Kubelets, pods' traffic and images use one address of each node: of the storage network, out-of-band, or of a tenant's "
+        "subnet. A network that there is not has none.",
+        "Name `storage`, `oob`, or TENANT/SUBNET, or leave `network` out.",
+    ),
     "PRV001": Entry(
         "file of SSH keys that cannot be read",
         "`key_files` lie in the intent's folder or below it, in UTF-8, one public key per line; a link must not lead out of it. "

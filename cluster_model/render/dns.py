@@ -77,6 +77,10 @@ def _list_services(plan: Plan) -> Iterator[Record]:
     servers = plan.provisioning.servers
     yield "boot", servers[0].address
     yield from ((f"ns{number}", server.address) for number, server in enumerate(servers, 1) if not server.name)
+    endpoint = plan.kubernetes.endpoint
+    if endpoint.name:
+        label = endpoint.name.removesuffix(f".{plan.site.domain}")
+        yield from ((label, address) for address in endpoint.others or (endpoint.address,))
 
 
 def _manage(name: str, management: Management | None) -> Iterator[Record]:

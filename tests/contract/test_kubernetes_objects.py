@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,17 @@ CRDS = {
 LABEL_KEY = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 LABEL_VALUE = r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?"
 """Source: Kubernetes documentation, labels and selectors: syntax and character set."""
+OTHERS = ("kubernetes/kubeadm/", "kubernetes/endpoint/", "kubernetes/values/", "kubernetes/images.txt")
+"""Files for programs other than the API server: test_kubernetes_kubeadm.py and test_kubernetes_charts.py have them."""
 EXAMPLES = ("driving", "lab", "superpod-roce")
+QUEUEING = ("volcano", "kueue")
 
 
-def render(example: str) -> dict[str, list[dict[str, Any]]]:
+def render(example: str, queueing: str) -> dict[str, list[dict[str, Any]]]:
     opened = open_example(example)
-    return {path: list(yaml.safe_load_all(data)) for path, data in render_kubernetes(opened.plan, opened.catalogue)}
+    plan = replace(opened.plan, kubernetes=replace(opened.plan.kubernetes, queueing=queueing))
+    files = render_kubernetes(plan, opened.catalogue)
+    return {path: list(yaml.safe_load_all(data)) for path, data in files if not path.startswith(OTHERS)}
 
 
 def judge(found: dict[str, Any]) -> str:
@@ -53,9 +59,10 @@ def outline(value: Any) -> Any:
     return tuple(sorted({repr(outline(inner)) for inner in value})) if isinstance(value, list) else type(value).__name__
 
 
+@pytest.mark.parametrize("queueing", QUEUEING)
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_every_object_is_valid(example):
-    files = render(example)
+def test_every_object_is_valid(example, queueing):
+    files = render(example, queueing)
     assert "kubernetes/nodes.yaml" in files
     objects = [(path, found) for path, documents in files.items() for found in documents]
     different = {repr(outline(found)): (path, found) for path, found in objects}
@@ -69,18 +76,26 @@ def test_every_object_is_valid(example):
 
 
 def test_a_key_that_is_misspelt_is_found_in_every_kind():
-    kinds = {found["kind"]: found for documents in render("driving").values() for found in documents}
+    objects = [found for queueing in QUEUEING for documents in render("driving", queueing).values() for found in documents]
+    kinds = {found["kind"]: found for found in objects}
     assert set(kinds) == {
+        "CIDRPool",
+        "ClusterQueue",
         "HyperNode",
         "LimitRange",
+        "LocalQueue",
         "Namespace",
+        "NetworkAttachmentDefinition",
         "NetworkPolicy",
+        "NicClusterPolicy",
         "Node",
         "PriorityClass",
         "Queue",
+        "ResourceFlavor",
         "ResourceQuota",
         "Role",
         "RoleBinding",
+        "Topology",
     }
     for kind, found in kinds.items():
         broken = copy.deepcopy(found)

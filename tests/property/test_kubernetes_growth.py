@@ -1,6 +1,7 @@
 """Kubernetes while a cluster grows within its plan: no label and no domain of what stood changes, and none is untrue."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import yaml
 from hypothesis import assume, given
@@ -8,8 +9,15 @@ from strategies import change, clusters, plan_of
 from test_plan_growth import QUICK, growing_clusters
 
 from cluster_model.plan.services.kubernetes import PREFIX
+from cluster_model.references import settle
+from cluster_model.render.kubernetes.control import render_control
+from cluster_model.render.kubernetes.endpoint import render_endpoint
+from cluster_model.render.kubernetes.kubeadm import render_kubeadm
+from cluster_model.render.kubernetes.kueue import HOST, render_kueue
 from cluster_model.render.kubernetes.topology import render_topology
 
+CONFIGURE = (render_kubeadm, render_control, render_endpoint)
+CERTIFICATE, PROXY = "kubernetes/kubeadm/init.yaml", "kubernetes/endpoint/haproxy.cfg"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -17,6 +25,10 @@ def ask(document):
     """Return a document with Kubernetes on all its servers."""
     groups = sorted(document["servers"])
     return change(document, kubernetes={"control": groups[0], "workers": groups})
+
+
+def count_control(plan):
+    return sum(node.is_control for node in plan.kubernetes.nodes)
 
 
 def read_objects(plan):
@@ -53,6 +65,55 @@ def test_growing_within_the_plan_changes_no_object_that_stood(pair):
             members = grown["spec"].pop("members")
             assert [member for member in members if member in found["spec"]["members"]] == found["spec"].pop("members")
         assert grown == found
+
+
+def read_kueue(plan):
+    """Return what Kueue is told, by kind and name."""
+    asked = replace(plan, kubernetes=replace(plan.kubernetes, queueing="kueue"))
+    documents = [found for _, data in render_kueue(asked) for found in yaml.load_all(data, LOADER)]
+    return {(found["kind"], found["metadata"]["name"]): found for found in documents}
+
+
+@given(growing_clusters())
+@QUICK
+def test_growing_within_the_plan_changes_nothing_that_kueue_is_told(pair):
+    old, _ = plan_of(ask(pair[0]))
+    new, _ = plan_of(ask(pair[1]))
+    assume(old is not None and new is not None)
+    assert read_kueue(new) == read_kueue(old)
+
+
+@given(clusters(most=16))
+@QUICK
+def test_kueue_leaves_no_gpu_out_and_counts_none_twice(document):
+    plan, _ = plan_of(ask(document))
+    assume(plan is not None)
+    objects, nodes = read_kueue(plan), read_objects(plan)
+    labels = {name: found["metadata"]["labels"] for (kind, name), found in nodes.items() if kind == "Node"}
+    flavors = defaultdict(list)
+    for (kind, name), flavor in objects.items():
+        if kind == "ResourceFlavor":
+            levels = [level["nodeLabel"] for level in objects["Topology", flavor["spec"]["topologyName"]]["spec"]["levels"]]
+            assert levels.pop() == HOST
+            wanted = flavor["spec"]["nodeLabels"].items()
+            for node, has in labels.items():
+                if wanted <= has.items() and has.keys() >= set(levels):
+                    flavors[node].append(name)
+    assert {node: len(names) for node, names in flavors.items()} == {s.name: 1 for s in plan.servers if s.gpus}
+
+
+@given(growing_clusters())
+@QUICK
+def test_growing_within_the_plan_changes_no_configuration_of_what_stood(pair):
+    old, _ = plan_of(ask(pair[0]))
+    new, _ = plan_of(ask(pair[1]))
+    assume(old is not None and new is not None)
+    before, after = ({path: settle(data)[0] for render in CONFIGURE for path, data in render(plan)} for plan in (old, new))
+    # A further control server is one more that everybody asks.
+    grown = {CERTIFICATE, PROXY} if count_control(old) != count_control(new) else set()
+    assert {path for path in before if after.get(path) != before[path]} <= grown
+    joined = {path.split("/")[-1].removesuffix(".yaml") for path in after.keys() - before.keys() if "/join/" in path}
+    assert joined == {node.name for node in new.kubernetes.nodes} - {node.name for node in old.kubernetes.nodes}
 
 
 @given(clusters(most=16))

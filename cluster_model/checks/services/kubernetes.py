@@ -13,8 +13,8 @@ from cluster_model.diagnostic import Diagnostic
 
 FAMILIES = {"K8S": "Kubernetes"}
 
-NODE_PREFIX = 24
-"""Length of the part of the pod range that each node gets. Source: kube-controller-manager, --node-cidr-mask-size, default 24."""
+MOST_BITS = 16
+"""Of a node's part within the pod range. Source: kubeadm, constants: PodSubnetNodeMaskMaxDiff."""
 
 
 def _nodes(design: Design) -> int:
@@ -27,19 +27,18 @@ class PodPoolTooSmall(Rule):
     """Give Kubernetes a pod range that holds all nodes.
 
     What it checks:
-        `pod_pool` has a /24 for every node of the groups under `control` and `workers`, at their planned size, and is no shorter
-        than /8.
+        `pod_pool` has a part of length `node_prefix` for every node of the groups under `control` and `workers`, at their
+        planned size, and is at most 16 bits shorter than that.
 
     Why it matters:
-        The node after the last /24 gets none: it joins, stays NotReady, and no pod starts on it. The range cannot be changed
+        The node after the last part gets none: it joins, stays NotReady, and no pod starts on it. The range cannot be changed
         while the cluster lives.
 
     How to fix:
         Take the shorter prefix that the finding names.
 
     Source:
-        kube-controller-manager, --node-cidr-mask-size (default 24); kubeadm refuses a pod range more than 16 bits shorter than
-        that.
+        kube-controller-manager, --node-cidr-mask-size (default 24); kubeadm, constants: PodSubnetNodeMaskMaxDiff 16.
     """
 
     id, title = "K8S003", "pod range too small for the nodes"
@@ -48,24 +47,25 @@ class PodPoolTooSmall(Rule):
         kubernetes = design.cluster.kubernetes
         if kubernetes is None:
             return
-        pool, nodes = kubernetes.pod_pool, _nodes(design)
-        room = 2 ** (NODE_PREFIX - pool.prefixlen) if pool.prefixlen <= NODE_PREFIX else 0
+        pool, nodes, part = kubernetes.pod_pool, _nodes(design), kubernetes.node_prefix
+        room = 2 ** (part - pool.prefixlen) if pool.prefixlen <= part else 0
+        shortest = part - MOST_BITS
         if nodes > room:
-            length = max(NODE_PREFIX - max(nodes - 1, 1).bit_length(), 8)
+            length = max(part - max(nodes - 1, 1).bit_length(), shortest)
             yield self.finding(
                 "kubernetes.pod_pool",
-                f"{pool} has a /24 for {count_things(room, 'node')}, and {nodes} are planned",
+                f"{pool} has a /{part} for {count_things(room, 'node')}, and {nodes} are planned",
                 f"/{length} or shorter ({count_things(nodes, 'node')})",
                 f"/{pool.prefixlen}",
                 f"set pod_pool to a /{length} that nothing else uses",
             )
-        elif pool.prefixlen < 8:
+        elif pool.prefixlen < shortest:
             yield self.finding(
                 "kubernetes.pod_pool",
-                f"kubeadm refuses {pool}: it is more than 16 bits shorter than a node's /24",
-                "/8 or longer",
+                f"kubeadm refuses {pool}: it is more than {MOST_BITS} bits shorter than a node's /{part}",
+                f"/{shortest} or longer",
                 f"/{pool.prefixlen}",
-                "set pod_pool to 10.244.0.0/16",
+                f"set pod_pool to {next(pool.subnets(new_prefix=shortest))}",
             )
 
 
@@ -233,7 +233,7 @@ class VersionOld(Rule):
         kubernetes = design.cluster.kubernetes
         if kubernetes is None:
             return
-        minor, newest = int(kubernetes.version.partition(".")[2]), max(END_OF_LIFE)
+        minor, newest = int(kubernetes.version.split(".")[1]), max(END_OF_LIFE)
         if minor in END_OF_LIFE or minor == newest + 1:
             return
         yield self.finding(
@@ -321,9 +321,22 @@ class WorkersOnStorage(Rule):
             )
 
 
-OWN_NAMESPACES = ("default", "gpu-operator", "kube-node-lease", "kube-public", "kube-system", "root", "volcano-system")
+OWN_NAMESPACES = (
+    "calico-system",
+    "default",
+    "gpu-operator",
+    "kube-node-lease",
+    "kube-public",
+    "kube-system",
+    "kueue-system",
+    "nvidia-network-operator",
+    "root",
+    "tigera-operator",
+    "volcano-system",
+)
 """Names that a tenant cannot have: namespaces of Kubernetes (documentation, Namespaces: initial namespaces) and of what is
-installed in it, and the queues that Volcano makes for itself (documentation, Queue: default, root)."""
+installed in it (Kueue v0.19.2, config/default: kueue-system), and the queues that Volcano makes for itself (documentation,
+Queue: default, root)."""
 
 
 class TenantCalledAsNamespace(Rule):

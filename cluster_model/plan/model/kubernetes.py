@@ -4,23 +4,61 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cluster_model.plan.model.rails import Rail
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A server of the cluster, as Kubernetes knows it. `labels` are (key, value), in the order of their keys."""
+    """A server of the cluster, as Kubernetes knows it. `labels` are (key, value), in the order of their keys.
+
+    `address` is in the network of all nodes, without its length, on `interface` (`lo` where no one port has it); empty where the
+    server has none there. `subnet` is what it reaches from it without a router; a /32 where that is nothing. `speed_gbps` is what
+    all of its ports on that network have together.
+    """
 
     name: str
     group: str
     is_control: bool
     is_worker: bool
+    address: str
+    subnet: str
+    interface: str
+    speed_gbps: int
     labels: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kubernetes:
-    """The cluster; nothing in it where the intent has no Kubernetes."""
+class Endpoint:
+    """Where the API server is reached.
 
-    version: str = ""
-    queueing: str = "none"  # volcano | none
+    For nodes `name` is `address`, where it listens at `port`. Who comes from outside of the cluster finds an API server at each
+    of `others`, at its own port; where there are none, all come to `address`.
+    """
+
+    mode: str = "local"  # local | vrrp
+    name: str = ""  # in full, with the domain
+    address: str = ""
+    port: int = 0
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kubernetes:
+    """The cluster; nothing in it where the intent has no Kubernetes. `planned` is how many nodes it has in the end."""
+
+    version: str = ""  # MAJOR.MINOR
+    patch: str = ""  # the whole version, where the intent names one
+    queueing: str = "none"  # volcano | kueue | none
+    network: str = ""  # storage | oob | TENANT/SUBNET: of the nodes' addresses
     pod_pool: str = ""
+    node_prefix: int = 24
+    pods_per_node: int = 110
+    service_pool: str = ""
+    numa_policy: str = "none"
+    planned: int = 0
+    endpoint: Endpoint = Endpoint()
     nodes: tuple[Node, ...] = ()
+    cni: str = "cilium"  # cilium | calico
+    registry: str = ""  # with its path: what mirrors all images; empty: none
+    rdma: str = "none"  # host-device | none
+    rails: tuple[Rail, ...] = ()

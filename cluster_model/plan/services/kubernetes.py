@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from ipaddress import IPv4Network
 
 from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.services.kubernetes import Endpoint as AskedEndpoint
 from cluster_model.plan.model import Network, Rack, Server, Switch
-from cluster_model.plan.model.kubernetes import Kubernetes, Node
+from cluster_model.plan.model.kubernetes import Endpoint, Kubernetes, Node
 from cluster_model.plan.model.overlay import Tenant
+from cluster_model.plan.services.rails import plan_rails
 from cluster_model.plan.services.topology import locate_server, name_pod, name_unit
 
+API_PORT = 6443
+"""Of the API server. Source: Kubernetes documentation, ports and protocols."""
+LOOPBACK, PROXY_PORT = "127.0.0.1", 7443
+"""Where each node's proxy to the API servers listens. The port is ours: a control server has its API server at API_PORT."""
+At = tuple[str, str, str, int]
+"""An address without its length, the subnet that it is in, its interface, Gb/s."""
+NOWHERE: At = ("", "", "", 0)
+DEFAULT_NETWORKS = ("storage", "oob")
 PREFIX = "gpuyard.io/"
 """Of the labels that are ours. Kubernetes keeps names without a prefix for users, and kubernetes.io/ for itself."""
 LABEL_LENGTH = 63
@@ -43,11 +54,10 @@ def plan_kubernetes(
     with_pods = {network.name for network in networks if network.tiers > 2}
     leafs = {switch.name: switch for switch in switches if switch.role == "leaf" and switch.network != "oob"}
     owners = {server: tenant.name for tenant in tenants for server in tenant.servers}
+    chosen = [server for server in servers if server.group in {asked.control, *asked.workers}]
+    network = asked.network or next((name for name in DEFAULT_NETWORKS if all(find_address(s, name) for s in chosen)), "oob")
     nodes = []
-    for server in servers:
-        is_control, is_worker = server.group == asked.control, server.group in asked.workers
-        if not is_control and not is_worker:
-            continue
+    for server in chosen:
         labels = {
             REGION: asked.region or cluster.name,
             ZONE: asked.zone or cluster.name,
@@ -56,16 +66,79 @@ def plan_kubernetes(
             f"{PREFIX}rack": server.rack,
             f"{PREFIX}row": rows[server.rack],
         }
-        for network, (unit, pod) in locate_server(server, leafs).items():
-            labels[label_unit(network)] = name_unit(network, unit)
-            if network in with_pods:
-                labels[f"{PREFIX}{network}-pod"] = name_pod(network, pod)
+        for fabric, (unit, pod) in locate_server(server, leafs).items():
+            labels[label_unit(fabric)] = name_unit(fabric, unit)
+            if fabric in with_pods:
+                labels[f"{PREFIX}{fabric}-pod"] = name_pod(fabric, pod)
         if server.gpus:
             labels[f"{PREFIX}gpu"] = write_label(server.gpu_model)
-        if server.name in owners:
-            labels[f"{PREFIX}tenant"] = owners[server.name]
-        nodes.append(Node(server.name, server.group, is_control, is_worker, tuple(sorted(labels.items()))))
-    return Kubernetes(asked.version, asked.queueing, str(asked.pod_pool), tuple(nodes))
+        if tenants:  # empty where the server is nobody's own, so that a selector finds these as well
+            labels[f"{PREFIX}tenant"] = owners.get(server.name, "")
+        is_control, is_worker = server.group == asked.control, server.group in asked.workers
+        at = find_address(server, network) or NOWHERE
+        nodes.append(Node(server.name, server.group, is_control, is_worker, *at, tuple(sorted(labels.items()))))
+    rdma, rails = plan_rails(asked.rdma, networks, [server for server in chosen if server.group in asked.workers])
+    return Kubernetes(
+        version=".".join(asked.version.split(".")[:2]),
+        patch=asked.version if asked.version.count(".") > 1 else "",
+        queueing=asked.queueing,
+        network=network,
+        pod_pool=str(asked.pod_pool),
+        node_prefix=asked.node_prefix,
+        pods_per_node=asked.pods_per_node,
+        service_pool=str(asked.service_pool),
+        numa_policy=asked.numa_policy,
+        planned=sum(group.final_count for name, group in cluster.servers.items() if name in {asked.control, *asked.workers}),
+        endpoint=plan_endpoint(cluster, asked.endpoint, [server for server in servers if server.group == asked.control], network),
+        nodes=tuple(nodes),
+        rdma=rdma,
+        rails=rails,
+        cni=asked.cni,
+        registry=asked.registry or "",
+    )
+
+
+def plan_endpoint(cluster: Cluster, asked: AskedEndpoint, control: Sequence[Server], network: str) -> Endpoint:
+    """Return where the API server is reached.
+
+    Args:
+        cluster: the intent.
+        asked: what it says of the endpoint.
+        control: the control servers.
+        network: the network of the nodes' addresses, taken where a control server has none out-of-band.
+    """
+    name = f"{asked.name}.{cluster.site.domain}"
+    if asked.mode == "vrrp":
+        return Endpoint(asked.mode, name, str(asked.address or ""), API_PORT)
+    found = [find_address(server, "oob") or find_address(server, network) for server in control]
+    return Endpoint(asked.mode, name, LOOPBACK, PROXY_PORT, tuple(at[0] for at in found if at))
+
+
+def find_address(server: Server, network: str) -> At | None:
+    """Return where a server is in a network; None where it has no address in it.
+
+    Args:
+        server: a planned server.
+        network: `storage`, whose service address does not hang on one port; `oob`; or TENANT/SUBNET.
+
+    Returns:
+        The address without its length, the subnet that it is in, its interface, and the Gb/s of its ports there.
+    """
+    if "/" in network:
+        for bond in server.bonds:
+            for vlan in bond.vlans:
+                if f"{vlan.tenant}/{vlan.subnet}" == network and vlan.address:
+                    return _locate(vlan.address, vlan.name, bond.speed_gbps)
+        return None
+    for service in server.services:
+        if (service.network, service.purpose) == (network, "storage"):
+            return _locate(service.address, "lo", sum(p.speed_gbps for p in server.ports if p.name in service.ports))
+    port = next((port for port in server.ports if port.network == network and port.address), None)
+    return _locate(port.address, port.name, port.speed_gbps) if port else None
+
+
+def _locate(address: str, interface: str, speed_gbps: int) -> At:
+    return address.partition("/")[0], str(IPv4Network(address, strict=False)), interface, speed_gbps
 
 
 def label_unit(network: str) -> str:

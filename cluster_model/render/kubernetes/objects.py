@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,6 +18,24 @@ class _Dumper(_DUMPER):  # type: ignore[misc]
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
+
+
+def _write_text(dumper: Any, text: str) -> Any:
+    """Return a text of several lines as they stand, for people to read."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _write_text)
+
+# What PyYAML takes for text and Kubernetes, by go-yaml, for something else is written in quotes: rack row N, or a rack 1E3.
+# Source: go-yaml 2.4, resolve.go: its table of booleans, and its floats, which need no point and lose their underscores.
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(\.[0-9_]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9_]+)?$"),
+    list("-+.0123456789"),
+)
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?0o[0-7_]+$"), list("-+0"))
 
 
 def write_objects(about: str, objects: Iterable[Json]) -> bytes:

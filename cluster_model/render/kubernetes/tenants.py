@@ -7,6 +7,7 @@ from ipaddress import IPv4Network
 
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.overlay import Tenant
+from cluster_model.render.kubernetes.kueue import make_local_queue, share_flavors
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
 from cluster_model.render.kubernetes.topology import GPU
 
@@ -30,10 +31,16 @@ RIGHTS: tuple[tuple[str, list[str], list[str]], ...] = (
 )
 """What users of a tenant may do in its namespace: API group, resources, verbs. Less than Kubernetes' own role `edit`, which also
 lets them take away the policies that keep tenants apart."""
-VOLCANO_RIGHTS: tuple[tuple[str, list[str], list[str]], ...] = (
-    ("batch.volcano.sh", ["jobs"], WRITE),
-    ("scheduling.volcano.sh", ["podgroups"], READ),
-)
+QUEUE_RIGHTS: dict[str, tuple[tuple[str, list[str], list[str]], ...]] = {
+    "volcano": (("batch.volcano.sh", ["jobs"], WRITE), ("scheduling.volcano.sh", ["podgroups"], READ)),
+    "kueue": (
+        ("kueue.x-k8s.io", ["localqueues", "localqueues/status", "workloads", "workloads/status"], READ),
+        ("visibility.kueue.x-k8s.io", ["localqueues/pendingworkloads"], READ),
+    ),
+    "none": (),
+}
+"""What else they may do, by who queues their jobs. For Kueue the jobs are those of `batch`. Source: Kueue v0.19.2,
+config/components/rbac: the viewer roles of workload, localqueue and pending_workloads_lq."""
 
 
 def render_tenants(plan: Plan) -> Iterator[tuple[str, bytes]]:
@@ -56,11 +63,13 @@ def list_objects(plan: Plan, tenant: Tenant) -> Iterator[Json]:
     yield make_object("v1", "Namespace", name, labels=labels)
     if tenant.gpus >= 0:
         yield make_object("v1", "ResourceQuota", "gpus", name, spec={"hard": {f"requests.{GPU}": str(tenant.gpus)}})
+    if plan.kubernetes.queueing == "kueue" and share_flavors(plan, tenant):
+        yield make_local_queue(name, name)
     # No default limits: a job that names GPUs alone would be killed for its memory.
     request = {"cpu": "100m", "memory": "256Mi"}
     limits = [{"type": "Container", "defaultRequest": request}]
     yield make_object("v1", "LimitRange", "requests", name, spec={"limits": limits})
-    rights = RIGHTS + (VOLCANO_RIGHTS if plan.kubernetes.queueing == "volcano" else ())
+    rights = RIGHTS + QUEUE_RIGHTS[plan.kubernetes.queueing]
     rules = [{"apiGroups": [group], "resources": resources, "verbs": verbs} for group, resources, verbs in rights]
     yield make_object(f"{RBAC}/v1", "Role", "user", name, rules=rules)
     users = {"kind": "Group", "apiGroup": RBAC, "name": f"gpuyard:{name}"}

@@ -8,16 +8,33 @@ from typing import Any
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.plan.model import Plan
 from cluster_model.render.drawings.style import format_count
+from cluster_model.render.kubernetes.control import render_control
+from cluster_model.render.kubernetes.endpoint import render_endpoint
+from cluster_model.render.kubernetes.images import render_images
+from cluster_model.render.kubernetes.kubeadm import render_kubeadm
+from cluster_model.render.kubernetes.kueue import render_kueue
+from cluster_model.render.kubernetes.network import render_network
+from cluster_model.render.kubernetes.network_operator import render_policy
+from cluster_model.render.kubernetes.releases import list_images
 from cluster_model.render.kubernetes.tenants import render_tenants
 from cluster_model.render.kubernetes.topology import render_topology
+from cluster_model.render.kubernetes.values import render_values
 from cluster_model.render.services import RenderedService
 
 
 def render_kubernetes(plan: Plan, _catalogue: Catalogue) -> Iterator[tuple[str, bytes]]:
     """Yield its files; none where the plan has no Kubernetes."""
     if plan.kubernetes.nodes:
+        yield from render_kubeadm(plan)
+        yield from render_control(plan)
+        yield from render_endpoint(plan)
         yield from render_topology(plan)
+        yield from render_kueue(plan)
         yield from render_tenants(plan)
+        yield from render_network(plan)
+        yield from render_values(plan)
+        yield from render_policy(plan)
+        yield from render_images(plan, list_images(plan.kubernetes))
 
 
 def summarize(plan: Plan) -> dict[str, Any]:
@@ -41,5 +58,9 @@ def describe(plan: Plan) -> Iterator[str]:
         yield f"\nKubernetes {found['version']}: {control}, {workers}; {QUEUEING[found['queueing']]}."
 
 
-QUEUEING = {"volcano": "jobs wait in Volcano's queues", "none": "no queues for jobs"}
+QUEUEING = {
+    "volcano": "jobs wait in Volcano's queues",
+    "kueue": "jobs wait in Kueue's queues",
+    "none": "no queues for jobs",
+}
 SERVICE = RenderedService("kubernetes", "kubernetes", render_kubernetes, summarize, describe)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
+from ipaddress import IPv4Network
 
 from rows_provisioning import ASKED, WHOLE, _host, _install, _installation, _provisioning
-from small_plan import chain, intent, items, plan
+from small_plan import chain, intent, items, networks, plan, ports
 
+from cluster_model.plan.model.kubernetes import Endpoint, Kubernetes, Node
 from cluster_model.plan.model.provisioning import Account, BootServer, DiskRule, Partition
 
 
@@ -41,6 +43,39 @@ def _rsa(bits):
 
 def _tenant(name):
     return intent("tenants", {name: {"id": 1, "subnets": {"front": {"id": 1, "cidr": "10.48.1.0/24"}}}})
+
+
+def _nodes(*addresses, speed_gbps=200):
+    ends = [(address, f"{address}/32" if address else "", "lo" if address else "") for address in addresses]
+    nodes = tuple(Node(f"gpu-{n:03d}", "gpu", False, True, *end, speed_gbps, ()) for n, end in enumerate(ends, 1))
+    return plan(kubernetes=Kubernetes(network="storage", nodes=nodes))
+
+
+def _control(*subnets, mode="vrrp", network="oob", **endpoint):
+    """Return the change to control servers that have their addresses in these subnets, and what is said of the endpoint."""
+    ends = [(str(IPv4Network(subnet)[0]), subnet, "eth0") for subnet in subnets]
+    nodes = tuple(Node(f"control-{n:03d}", "control", True, False, *end, 25, ()) for n, end in enumerate(ends, 1))
+    asked = intent("kubernetes.endpoint", {"mode": mode, **endpoint})
+    return chain(plan(kubernetes=Kubernetes(network=network, endpoint=Endpoint(mode), nodes=nodes)), asked)
+
+
+def _numa(*numa, policy="single-numa-node"):
+    """Return the change to GPU servers whose ports beside a GPU are on these NUMA nodes."""
+    found = [ports("servers", "gpu-001", f"c{n}", numa=node, gpu=4 + n) for n, node in enumerate(numa)]
+    return chain(intent("kubernetes.numa_policy", policy), *found)
+
+
+def _rails(**second):
+    """Return the change to pods that take rails; the second port of the GPU servers is varied."""
+    whole = [{"pci": f"0000:0{n}:00.0", "rdma": f"mlx5_{n}", "route": f"10.64.{n}.0/24"} for n in range(2)]
+    found = [ports("servers", "gpu-001", f"c{n}", **port) for n, port in enumerate((whole[0], whole[1] | second))]
+    return chain(intent("kubernetes.rdma", "host-device"), *found)
+
+
+def _storage_on_rails(pci):
+    """Return the change to storage servers that run pods too, with a port of that PCI address on the first rail."""
+    port = ports("servers", "storage-001", "s0", network="compute", rdma="mlx5_0", pci=pci, route="10.64.0.0/24")
+    return chain(_rails(), intent("kubernetes.workers", ["gpu", "storage"]), port)
 
 
 def _accounts(*rows):
@@ -91,9 +126,41 @@ FIRES = {
         "workers": (intent("kubernetes.workers", ["gpu", "control"]), "control run the control plane and pods"),
     },
     "K8S010": {"osds": (intent("kubernetes.workers", ["gpu", "storage"]), "pods of users run on storage")},
+    "K8S012": {
+        "24": (intent("kubernetes.pods_per_node", 254), "a node may run 254 pods and has addresses for 253"),
+        "26": (intent("kubernetes.node_prefix", 26), "a node may run 110 pods and has addresses for 61"),
+    },
+    "K8S013": {"one": (_nodes("10.0.0.1", ""), "1 node has no address in storage")},
+    "K8S014": {"oob": (_nodes("10.0.0.1", "10.0.0.2", speed_gbps=1), "2 nodes with addresses in storage, at 1 Gb/s")},
+    "K8S015": {
+        "no ports": (chain(_rails(), intent("kubernetes.workers", ["control"])), "no worker has a port on the compute network"),
+        "no network": (chain(_rails(), plan(networks=())), "no worker has a port on the compute network"),
+        "InfiniBand": (chain(_rails(), networks("compute", technology="infiniband")), "has no rails with addresses"),
+        "leaf-spine": (chain(_rails(), networks("compute", design="leaf-spine")), "has no rails with addresses"),
+        "no PCI address": (_rails(pci=""), "ports of gpu have no PCI address and RDMA device"),
+        "divided": (_rails(rdma="", sub=1), "ports of gpu have no PCI address and RDMA device"),
+        "two models": (_storage_on_rails("0000:01:00.0"), "PCI address 0000:01:00.0 is c1 in gpu and s0 in storage"),
+    },
+    "K8S020": {
+        "two": (_control("10.76.0.0/26", "10.76.0.64/26", "10.76.0.0/26"), "control servers have addresses in 2 subnets of oob"),
+        "hosts": (_control("10.76.0.9/32", network="storage"), "control servers have addresses in 1 subnet of storage"),
+    },
+    "K8S021": {
+        "local": (_control("10.76.0.0/26", mode="local", address="10.76.0.9"), "10.76.0.9 is used by nothing"),
+        "none": (_control("10.76.0.0/26"), "there is no address for VRRP"),
+        "outside": (_control("10.76.0.0/26", address="10.76.0.65"), "10.76.0.65 is not in the subnet of the control servers"),
+        "broadcast": (_control("10.76.0.0/26", address="10.76.0.63"), "10.76.0.63 has a use of its own"),
+    },
+    "K8S022": {
+        "server": (_control(mode="local", name="gpu-001"), "the API server is called gpu-001, as is a server"),
+        "boot": (_control(mode="local", name="boot"), "as is a service of the zone"),
+        "ns": (_control(mode="local", name="ns2"), "as is a service of the zone"),
+    },
+    "K8S023": {"two": (_numa(0, 1), "servers of gpu have GPUs on several NUMA nodes")},
     "K8S011": {
         "default": (_tenant("default"), "the namespace of tenant default would be one that Kubernetes has itself"),
         "queue": (_tenant("root"), "the namespace of tenant root"),
+        "kueue": (_tenant("kueue-system"), "the namespace of tenant kueue-system"),
     },
     "CEP012": {"five": (_pool(replicas=5), "keeps 5 copies")},
     "CEP013": {"mixed up": (_pool(erasure="2+4"), "4 coding chunks for 2 data chunks")},
@@ -188,6 +255,26 @@ SILENT = {
     "K8S008": {"next": intent("kubernetes.version", "1.38"), "oldest": intent("kubernetes.version", "1.35")},
     "K8S009": {"control": intent("kubernetes.workers", ["gpu"])},
     "K8S010": {"gpu": intent("kubernetes.workers", ["gpu"])},
+    "K8S012": {"253": intent("kubernetes.pods_per_node", 253), "25": intent("kubernetes.node_prefix", 25)},
+    "K8S013": {"all": _nodes("10.0.0.1", "10.0.0.2")},
+    "K8S014": {"10": _nodes("10.0.0.1", speed_gbps=10), "K8S013's": _nodes("", speed_gbps=0)},
+    "K8S015": {
+        "whole ports": _rails(),
+        "two models": _storage_on_rails("0000:00:00.0"),
+        "left out": chain(_rails(pci=""), intent("kubernetes.rdma", None)),
+        "none": chain(_rails(pci=""), intent("kubernetes.rdma", "none")),
+    },
+    "K8S020": {
+        "one": _control("10.76.0.0/26", "10.76.0.0/26"),
+        "local": _control("10.76.0.0/26", "10.76.0.64/26", mode="local"),
+    },
+    "K8S021": {
+        "free": _control("10.76.0.0/26", address="10.76.0.62"),
+        "K8S020's": _control("10.76.0.0/26", "10.76.0.64/26", address="10.9.9.9"),
+        "local": _control("10.76.0.0/26", mode="local"),
+    },
+    "K8S022": {"its own": _control(mode="local", name="api"), "ns": _control(mode="local", name="ns-2")},
+    "K8S023": {"one": _numa(0, 0), "best effort": _numa(0, 1, policy="best-effort"), "unknown": _numa(0, -1)},
     "K8S011": {"red": _tenant("team-default"), "no Kubernetes": chain(_tenant("default"), intent("kubernetes", None))},
     "CEP012": {"four": _pool(replicas=4), "wide code": _pool(erasure="8+3")},
     "CEP013": {"even": _pool(erasure="2+2"), "CEP004's": _pool(erasure="1+2")},

@@ -1,0 +1,62 @@
+"""kubernetes/endpoint/: how nodes reach the API server: a proxy on each of them, or an address that control servers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network
+from math import ceil
+
+from cluster_model.paths import TEMPLATES
+from cluster_model.plan.model import Plan
+from cluster_model.plan.model.kubernetes import Node
+from cluster_model.plan.services.kubernetes import API_PORT
+from cluster_model.render.templating import open_templates
+
+CHECKS_PER_S = 50
+"""That all proxies together put to an API server at most: our choice. Each is a TLS handshake, about a millisecond of its CPU."""
+SHORTEST_S = 3
+"""Between two checks of a proxy: our choice. A server that has died is out after two."""
+HIGHEST_PRIORITY = 150
+"""Of the first control server; each further one has one less. keepalived's own default is 100."""
+
+
+def render_endpoint(plan: Plan) -> Iterator[tuple[str, bytes]]:
+    """Yield HAProxy's configuration, one for all nodes, or keepalived's of each control server."""
+    control = [node for node in plan.kubernetes.nodes if node.is_control]
+    if plan.kubernetes.endpoint.mode == "local":
+        yield "kubernetes/endpoint/haproxy.cfg", _write_proxy(plan, control)
+        return
+    for position, node in enumerate(control):
+        yield f"kubernetes/endpoint/{node.name}.keepalived.conf", _write_router(plan, control, position)
+
+
+def _write_proxy(plan: Plan, control: list[Node]) -> bytes:
+    endpoint, nodes = plan.kubernetes.endpoint, plan.kubernetes.planned
+    template = open_templates(TEMPLATES).get_template("kubernetes/haproxy.cfg.j2")
+    return template.render(
+        cluster=plan.name,
+        name=endpoint.name,
+        address=endpoint.address,
+        port=endpoint.port,
+        api_port=API_PORT,
+        servers=control,
+        nodes=nodes,
+        checks=CHECKS_PER_S,
+        interval_s=max(SHORTEST_S, ceil(nodes / CHECKS_PER_S)),
+    ).encode()
+
+
+def _write_router(plan: Plan, control: list[Node], position: int) -> bytes:
+    node, address = control[position], plan.kubernetes.endpoint.address
+    template = open_templates(TEMPLATES).get_template("kubernetes/keepalived.conf.j2")
+    return template.render(
+        cluster=plan.name,
+        node=node,
+        peers=[peer for peer in control if peer is not node],
+        address=address,
+        length=IPv4Network(node.subnet).prefixlen,
+        # Unicast: a neighbor with the same number is not heard. The last byte of the address is 1 to 254, as VRRP wants it.
+        router_id=int(IPv4Address(address)) % 256 or 1,
+        priority=HIGHEST_PRIORITY - position,
+        api_port=API_PORT,
+    ).encode()

@@ -1,0 +1,145 @@
+"""kubernetes/values/: what Helm charts are told of the cluster. What a chart says by default is not said again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import yaml
+
+from cluster_model.plan.model import Plan, Server
+from cluster_model.render.kubernetes.charts import list_charts, mirror
+from cluster_model.render.kubernetes.objects import Json, write_objects
+from cluster_model.render.kubernetes.topology import GPU, list_hypernodes
+
+VXLAN_BYTES = 50
+"""What VXLAN over IPv4 adds to a packet. Source: RFC 7348, section 5: Ethernet 14, VXLAN 8, UDP 8, IPv4 20."""
+SCHEDULER: Json = {
+    "actions": "enqueue, allocate, backfill",
+    "tiers": [
+        {"plugins": [{"name": "priority"}, {"name": "gang", "enablePreemptable": False}, {"name": "conformance"}]},
+        {
+            "plugins": [
+                {"name": "overcommit"},
+                {"name": "drf", "enablePreemptable": False},
+                *({"name": name} for name in ("predicates", "proportion", "nodeorder", "binpack")),
+                # Without it nothing is placed by HyperNodes. The weight is the guide's; GPUs are what jobs share.
+                {"name": "network-topology-aware", "arguments": {"weight": 10, "hypernode.binpack.resources": GPU}},
+            ]
+        },
+    ],
+}
+"""Volcano's own configuration and one plug-in more. Source: Volcano, chart's config/volcano-scheduler.conf, and user guide
+"Network Topology Aware Scheduling", section 3.1."""
+
+
+def render_values(plan: Plan) -> Iterator[tuple[str, bytes]]:
+    """Yield a file of values for each chart that the cluster installs."""
+    for chart in list_charts(plan):
+        values = write_values(plan, chart.name)
+        if plan.kubernetes.registry:
+            for key, default in chart.mirror:
+                _put(values, key, mirror(plan.kubernetes, default))
+        about = f"Values of chart {chart.name} {chart.version} of {chart.repository}."
+        about += "" if chart.confirmed else " Not all of this line is confirmed."
+        yield f"kubernetes/values/{chart.name}.yaml", write_objects(about, [values])
+
+
+def write_values(plan: Plan, chart: str) -> Json:
+    """Return what a chart is told of the cluster, without a registry; empty where its defaults do."""
+    return WRITERS[chart](plan) if chart in WRITERS else {}
+
+
+def list_node_interfaces(plan: Plan) -> tuple[list[str], int]:
+    """Return the interfaces that nodes have in the nodes' network, and the MTU that all of them carry, in bytes.
+
+    A name that is a rail on some other node is left out: what attaches to it by name would be on the rail.
+    """
+    nodes = {node.name for node in plan.kubernetes.nodes}
+    servers = [server for server in plan.servers if server.name in nodes]
+    found = [item for server in servers for item in _list_interfaces(server, plan.kubernetes.network)]
+    rails = {port.name for server in servers for port in server.ports if port.network == "compute"}
+    return sorted({name for name, _ in found} - rails), min((mtu for _, mtu in found), default=0)
+
+
+def _list_interfaces(server: Server, network: str) -> list[tuple[str, int]]:
+    """Return a server's interfaces in a network, each with its MTU."""
+    if "/" in network:
+        vlans = [(vlan, bond.mtu_bytes) for bond in server.bonds for vlan in bond.vlans]
+        return [(vlan.name, mtu) for vlan, mtu in vlans if f"{vlan.tenant}/{vlan.subnet}" == network]
+    return [(port.name, port.mtu_bytes) for port in server.ports if port.network == network]
+
+
+def _write_cilium(plan: Plan) -> Json:
+    """Return values for Cilium, which leaves services to kube-proxy.
+
+    In kube-proxy's place it looks for the device with the node's address, else the one with the default route (Cilium, option
+    direct-routing-device). In the storage network the address is on the loopback, over two ports, and that route is elsewhere.
+    """
+    interfaces, mtu = list_node_interfaces(plan)
+    values: Json = {
+        "ipam": {"mode": "kubernetes"},  # the nodes' parts of the pool are the controller manager's, as kubeadm is told
+        "routingMode": "tunnel",  # switches know no routes to pods
+        "tunnelProtocol": "vxlan",
+    }
+    if interfaces:
+        # By itself it takes every device with a global route, rails among them. Source: Cilium, values.yaml, devices.
+        values["devices"] = ",".join(interfaces)
+    if mtu:
+        values["MTU"] = mtu  # of the network; Cilium takes off what its tunnel needs
+    if plan.kubernetes.rails:
+        values["cni"] = {"exclusive": False}  # else it renames Multus' configuration
+    return values
+
+
+def _write_calico(plan: Plan) -> Json:
+    """Return values for Calico's operator: one pool in blocks as large as each node's part, in VXLAN alone.
+
+    Source: tigera/operator, CRD operator.tigera.io/v1 Installation, spec.calicoNetwork.
+    """
+    kubernetes = plan.kubernetes
+    pool = {"cidr": kubernetes.pod_pool, "blockSize": kubernetes.node_prefix, "encapsulation": "VXLAN"}
+    _, mtu = list_node_interfaces(plan)
+    network = {
+        "bgp": "Disabled",  # else every node peers with every other
+        **({"mtu": mtu - VXLAN_BYTES} if mtu else {}),  # of pods
+        "ipPools": [pool],
+        "nodeAddressAutodetectionV4": {"kubernetes": "NodeInternalIP"},  # by itself it takes the first port, maybe a rail
+    }
+    # Neither flow logs nor a page that shows them: nobody asked for the images.
+    return {"installation": {"calicoNetwork": network}, "goldmane": {"enabled": False}, "whisker": {"enabled": False}}
+
+
+def _write_gpu_operator(_plan: Plan) -> Json:
+    """Return values for NVIDIA's GPU operator: driver and toolkit are on the host, and GPUs are given whole."""
+    off = {part: {"enabled": False} for part in ("driver", "toolkit", "migManager")}
+    return {**off, "mig": {"strategy": "none"}}
+
+
+def _write_network_operator(_plan: Plan) -> Json:
+    """Return values for NVIDIA's network operator: the GPU operator runs node feature discovery, and one is enough."""
+    return {"nfd": {"enabled": False}}
+
+
+def _write_volcano(plan: Plan) -> Json:
+    """Return values for Volcano; where there are HyperNodes its scheduler goes by them."""
+    if next(list_hypernodes(plan), None) is None:
+        return {}
+    return {"custom": {"scheduler_config_override": yaml.safe_dump(SCHEDULER, sort_keys=False)}}
+
+
+def _put(values: Json, key: str, value: Any) -> None:
+    """Put a value at a key written with dots."""
+    *outer, last = key.split(".")
+    for name in outer:
+        values = values.setdefault(name, {})
+    values[last] = value
+
+
+WRITERS: dict[str, Callable[[Plan], Json]] = {
+    "cilium": _write_cilium,
+    "tigera-operator": _write_calico,
+    "gpu-operator": _write_gpu_operator,
+    "network-operator": _write_network_operator,
+    "volcano": _write_volcano,
+}
