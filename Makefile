@@ -8,7 +8,7 @@ LOCK := $(shell $(PYTHON) -c 'import sys; print("-c requirements.lock" if sys.ve
 PYTEST := $(BIN)/python -m pytest -q
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo setup test test-slow fuzz lint hooks bench record changelog lock schemas coverage docs-site clean system-packages
+.PHONY: help demo setup test test-slow test-kubernetes fuzz lint hooks bench record changelog lock schemas coverage docs-site clean system-packages
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -26,6 +26,12 @@ test: setup ## set up and pass the tests: lint, quick ones, then those that star
 test-slow: setup ## what exceeds its share of `make test`, one unit after another
 	@$(BIN)/python scripts/prepare-tests slow
 	@VENV=$(VENV) scripts/run-tests slow
+
+# The programs say their versions: what was tested is one of Kubernetes, whatever version is rendered for.
+test-kubernetes: $(VENV)/.dev ## a control plane of Kubernetes takes what is rendered; built once, some 6 minutes
+	@programs=$$(scripts/build-kubernetes) && $$programs/etcd --version | head -n 1 && \
+	  printf 'kubeadm %s\nkubectl ' "$$($$programs/kubeadm version -o short)" && $$programs/kubectl version --client --short
+	@GPUYARD_REQUIRE_KUBERNETES=1 $(PYTEST) tests/kubernetes
 
 fuzz: $(VENV)/.dev ## the random laws with new examples, FUZZ (10) times as many
 	@GPUYARD_FUZZ=$(or $(FUZZ),10) $(PYTEST) -n $(JOBS) tests/property tests/unit/intent tests/unit/plan tests/unit/checks tests/unit/verify

@@ -11,13 +11,14 @@ from ipaddress import ip_address
 from pathlib import PurePath
 from typing import Any
 
-FOLDERS = ("tests/ibsim/", "tests/molecule/", "tests/system/")
+FOLDERS = ("tests/ibsim/", "tests/kubernetes/", "tests/molecule/", "tests/system/")
 """Every test in these is of the machine tier."""
 
 HELPERS = {
     "namespaces",  # routers, as tests in its own folder import it
     "tests.baremetal.bmc_double",
     "tests.ibsim.simulator",
+    "tests.kubernetes.control_plane",
     "tests.unit.deploy.boot_yard",
     "tests.unit.render.switch.namespaces",
 }
@@ -29,6 +30,7 @@ FIXTURE = "machine_tier"
 REFUSED = {
     *("apt", "apt-get", "pip", "pip3", "uv"),
     *("ip", "nsenter", "unshare", "mount", "podman", "qemu-system-x86_64"),
+    *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"),
     *("bgpd", "dnsmasq", "ibsim", "ibsim-run", "in.tftpd", "ipmitool", "opensm", "sshd", "zebra"),
 }
 """Programs that no quick test starts; some only when they are not merely asked to check a file (CHECKS)."""
