@@ -31,9 +31,9 @@ def count_control(plan):
     return sum(node.is_control for node in plan.kubernetes.nodes)
 
 
-def read_objects(plan):
-    """Return what is rendered of topology, by kind and name."""
-    documents = [found for _, data in render_topology(plan) for found in yaml.load_all(data, LOADER)]
+def read_objects(plan, render=render_topology):
+    """Return what is rendered, of topology or of something else, by kind and name."""
+    documents = [found for _, data in render(plan) for found in yaml.load_all(data, LOADER)]
     return {(found["kind"], found["metadata"]["name"]): found for found in documents}
 
 

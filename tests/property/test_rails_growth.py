@@ -1,19 +1,12 @@
 """Rails in pods while a cluster grows within its plan: a server more is appended, and nothing that stood changes."""
 
-import yaml
 from hypothesis import assume, given
 from strategies import clusters, plan_of
-from test_kubernetes_growth import LOADER, ask
+from test_kubernetes_growth import ask, read_objects
 from test_plan_growth import QUICK, growing_clusters
 
 from cluster_model.plan.services.rails import find_misfit
 from cluster_model.render.kubernetes.network import render_network
-
-
-def read_objects(plan):
-    """Return what is rendered of rails, by kind and name."""
-    documents = [found for _, data in render_network(plan) for found in yaml.load_all(data, LOADER)]
-    return {(found["kind"], found["metadata"]["name"]): found for found in documents}
 
 
 @given(growing_clusters())
@@ -22,7 +15,7 @@ def test_growing_within_the_plan_only_appends_to_the_pools(pair):
     old, _ = plan_of(ask(pair[0]))
     new, _ = plan_of(ask(pair[1]))
     assume(old is not None and new is not None)
-    before, after = read_objects(old), read_objects(new)
+    before, after = read_objects(old, render_network), read_objects(new, render_network)
     assert before.keys() <= after.keys()
     for key, found in before.items():
         grown = after[key]

@@ -10,17 +10,12 @@ from cluster_model.checks.fabric.addresses import DOCKER_BRIDGE, UNUSABLE, is_pu
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.services.kubernetes import count_nodes
 
 FAMILIES = {"K8S": "Kubernetes"}
 
 MOST_BITS = 16
 """Of a node's part within the pod range. Source: kubeadm, constants: PodSubnetNodeMaskMaxDiff."""
-
-
-def _nodes(design: Design) -> int:
-    kubernetes = design.cluster.kubernetes
-    names = {kubernetes.control, *kubernetes.workers} if kubernetes is not None else set()
-    return sum(group.final_count for name, group in design.cluster.servers.items() if name in names)
 
 
 class PodPoolTooSmall(Rule):
@@ -47,7 +42,7 @@ class PodPoolTooSmall(Rule):
         kubernetes = design.cluster.kubernetes
         if kubernetes is None:
             return
-        pool, nodes, part = kubernetes.pod_pool, _nodes(design), kubernetes.node_prefix
+        pool, nodes, part = kubernetes.pod_pool, count_nodes(design.cluster), kubernetes.node_prefix
         room = 2 ** (part - pool.prefixlen) if pool.prefixlen <= part else 0
         shortest = part - MOST_BITS
         if nodes > room:

@@ -62,3 +62,8 @@ class Kubernetes:
     registry: str = ""  # with its path: what mirrors all images; empty: none
     rdma: str = "none"  # host-device | none
     rails: tuple[Rail, ...] = ()
+
+    @property
+    def minor(self) -> int:
+        """The minor number of the version: 36 of 1.36."""
+        return int(self.version.partition(".")[2])

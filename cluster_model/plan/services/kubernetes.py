@@ -88,7 +88,7 @@ def plan_kubernetes(
         pods_per_node=asked.pods_per_node,
         service_pool=str(asked.service_pool),
         numa_policy=asked.numa_policy,
-        planned=sum(group.final_count for name, group in cluster.servers.items() if name in {asked.control, *asked.workers}),
+        planned=count_nodes(cluster),
         endpoint=plan_endpoint(cluster, asked.endpoint, [server for server in servers if server.group == asked.control], network),
         nodes=tuple(nodes),
         rdma=rdma,
@@ -96,6 +96,13 @@ def plan_kubernetes(
         cni=asked.cni,
         registry=asked.registry or "",
     )
+
+
+def count_nodes(cluster: Cluster) -> int:
+    """Return how many nodes Kubernetes has in the end; 0 where the intent has none."""
+    asked = cluster.kubernetes
+    names = {asked.control, *asked.workers} if asked is not None else set()
+    return sum(group.final_count for name, group in cluster.servers.items() if name in names)
 
 
 def plan_endpoint(cluster: Cluster, asked: AskedEndpoint, control: Sequence[Server], network: str) -> Endpoint:

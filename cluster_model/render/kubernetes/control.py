@@ -37,7 +37,7 @@ def render_control(plan: Plan) -> Iterator[tuple[str, bytes]]:
 
 def has_pod_security(kubernetes: Kubernetes) -> bool:
     """Return whether the version has Pod Security to set up. Source: Kubernetes documentation: stable from 1.25 on."""
-    return int(kubernetes.version.partition(".")[2]) >= 25
+    return kubernetes.minor >= 25
 
 
 def list_plugins(kubernetes: Kubernetes) -> list[str]:
@@ -45,7 +45,7 @@ def list_plugins(kubernetes: Kubernetes) -> list[str]:
 
     Source: Kubernetes documentation, admission controllers: DenyServiceExternalIPs, from 1.21 on.
     """
-    return ["NodeRestriction", *(["DenyServiceExternalIPs"] if int(kubernetes.version.partition(".")[2]) >= 21 else [])]
+    return ["NodeRestriction", *(["DenyServiceExternalIPs"] if kubernetes.minor >= 21 else [])]
 
 
 def write_audit() -> Json:

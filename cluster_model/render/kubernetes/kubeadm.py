@@ -57,13 +57,8 @@ def choose_api(kubernetes: Kubernetes) -> str:
 
     Source: kubernetes.io, kubeadm Configuration (v1beta3), (v1beta4): v1beta3 came with 1.22 and v1beta4 with 1.31.
     """
-    minor = get_minor(kubernetes)
+    minor = kubernetes.minor
     return "kubeadm.k8s.io/" + ("v1beta4" if minor >= 31 else "v1beta3" if minor >= 22 else "v1beta2")
-
-
-def get_minor(kubernetes: Kubernetes) -> int:
-    """Return the minor number of the version: 36 of 1.36."""
-    return int(kubernetes.version.partition(".")[2])
 
 
 def _write_arguments(kubernetes: Kubernetes, arguments: Mapping[str, str]) -> Any:
@@ -81,7 +76,7 @@ def _write_init(kubernetes: Kubernetes, node: Node, server: Server) -> Json:
     return _write_document(
         kubernetes,
         "InitConfiguration",
-        localAPIEndpoint={"advertiseAddress": node.address, "bindPort": API_PORT},
+        localAPIEndpoint=_write_address(node),
         **_write_registration(kubernetes, node, server),
     )
 
@@ -89,7 +84,7 @@ def _write_init(kubernetes: Kubernetes, node: Node, server: Server) -> Json:
 def _write_join(kubernetes: Kubernetes, node: Node, server: Server) -> Json:
     # The token is in a file of its own, which is made when it is needed: this one can be read by anybody.
     discovery = {"file": {"kubeConfigPath": f"{FOLDER}/discovery.conf"}}
-    control = {"controlPlane": {"localAPIEndpoint": {"advertiseAddress": node.address, "bindPort": API_PORT}}}
+    control = {"controlPlane": {"localAPIEndpoint": _write_address(node)}}
     return _write_document(
         kubernetes,
         "JoinConfiguration",
@@ -97,6 +92,11 @@ def _write_join(kubernetes: Kubernetes, node: Node, server: Server) -> Json:
         **(control if node.is_control else {}),
         **_write_registration(kubernetes, node, server),
     )
+
+
+def _write_address(node: Node) -> Json:
+    """Return where a control server's own API server listens."""
+    return {"advertiseAddress": node.address, "bindPort": API_PORT}
 
 
 def _write_registration(kubernetes: Kubernetes, node: Node, server: Server) -> Json:
@@ -178,7 +178,7 @@ def _has_patch(kubernetes: Kubernetes, node: Node, server: Server) -> bool:
 
     Source: kubernetes.io, kubeadm Configuration (v1beta3): the target kubeletconfiguration came with 1.25.
     """
-    return node.is_worker and server.gpus > 0 and get_minor(kubernetes) >= 25
+    return node.is_worker and server.gpus > 0 and kubernetes.minor >= 25
 
 
 def _write_patch(kubernetes: Kubernetes) -> Json:

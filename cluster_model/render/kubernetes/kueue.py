@@ -6,7 +6,7 @@ Source of every field: Kueue v0.19.2, config/components/crd/bases, version v1bet
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cluster_model.plan.model import Plan
@@ -63,7 +63,10 @@ def render_kueue(plan: Plan) -> Iterator[tuple[str, bytes]]:
         objects.append(make_object(API, "ResourceFlavor", flavor.name, spec=spec))
     if objects:
         yield "kubernetes/topology/flavors.yaml", write_objects(f"GPUs of {plan.name} as Kueue places jobs on them.", objects)
-        yield "kubernetes/topology/queues.yaml", write_objects(f"Queues for the GPUs of {plan.name}.", list_cluster_queues(plan))
+        yield (
+            "kubernetes/topology/queues.yaml",
+            write_objects(f"Queues for the GPUs of {plan.name}.", list_cluster_queues(plan, flavors)),
+        )
 
 
 def list_flavors(plan: Plan) -> list[Flavor]:
@@ -86,13 +89,12 @@ def list_flavors(plan: Plan) -> list[Flavor]:
     return sorted(flavors, key=lambda flavor: flavor.name)
 
 
-def share_flavors(plan: Plan, tenant: Tenant) -> dict[str, str]:
+def share_flavors(flavors: Sequence[Flavor], tenant: Tenant) -> dict[str, str]:
     """Return what a tenant may use of each flavor, by its name, as a quota: first its own servers, then those of nobody.
 
     What its own do not hold it may use of any other flavor: which model is the job's choice, and the quota of the namespace
     holds over all of them. None where all GPUs are other tenants' own.
     """
-    flavors = list_flavors(plan)
     own, others = ([each for each in flavors if each.tenant == owner] for owner in (tenant.name, ""))
     if tenant.gpus < 0:
         return {flavor.name: NO_LIMIT[GPU] for flavor in (*own, *others)}
@@ -105,18 +107,18 @@ def share_flavors(plan: Plan, tenant: Tenant) -> dict[str, str]:
     return shares
 
 
-def list_cluster_queues(plan: Plan) -> Iterator[Json]:
+def list_cluster_queues(plan: Plan, flavors: Sequence[Flavor]) -> Iterator[Json]:
     """Yield a queue for each tenant that may use a GPU, or one for all where there are no tenants.
 
     They have no cohort: none lends GPUs to another, since a tenant's quota is the most that it may use at a time. Nothing that
     runs is stopped for what waits: preemption is `Never` by default.
     """
     if not plan.tenants:
-        shares = {flavor.name: NO_LIMIT[GPU] for flavor in list_flavors(plan)}
+        shares = {flavor.name: NO_LIMIT[GPU] for flavor in flavors}
         yield _make_cluster_queue(OPEN_QUEUE, {}, shares)
         yield make_local_queue(OPEN_QUEUE, OPEN_NAMESPACE)
     for tenant in plan.tenants:
-        if shares := share_flavors(plan, tenant):
+        if shares := share_flavors(flavors, tenant):
             yield _make_cluster_queue(tenant.name, {"matchLabels": {"kubernetes.io/metadata.name": tenant.name}}, shares)
 
 

@@ -40,7 +40,7 @@ def find_release(kubernetes: Kubernetes) -> Release:
 def list_images(kubernetes: Kubernetes) -> list[Image]:
     """Return the images of the control plane and of every kubelet; none where the release or its parts are not known."""
     release = find_release(kubernetes)
-    if not release.coredns or not release.version.startswith("v"):
+    if not release.coredns:
         return []
     own = ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler")
     others = {"coredns/coredns": release.coredns, "etcd": release.etcd, "pause": release.pause}

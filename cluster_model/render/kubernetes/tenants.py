@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network
 
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.overlay import Tenant
-from cluster_model.render.kubernetes.kueue import make_local_queue, share_flavors
+from cluster_model.render.kubernetes.kueue import Flavor, list_flavors, make_local_queue, share_flavors
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
 from cluster_model.render.kubernetes.topology import GPU
 
@@ -50,20 +50,27 @@ def render_tenants(plan: Plan) -> Iterator[tuple[str, bytes]]:
         for name, (value, about) in PRIORITIES.items()
     )
     yield "kubernetes/priorities.yaml", write_objects("Priorities that jobs may have.", classes)
+    flavors = list_flavors(plan) if plan.kubernetes.queueing == "kueue" else []
     for tenant in plan.tenants:
         about = f"Namespace, quota, rights and network policy of tenant {tenant.name}."
-        yield f"kubernetes/tenants/{tenant.name}.yaml", write_objects(about, list_objects(plan, tenant))
+        yield f"kubernetes/tenants/{tenant.name}.yaml", write_objects(about, list_objects(plan, tenant, flavors))
 
 
-def list_objects(plan: Plan, tenant: Tenant) -> Iterator[Json]:
-    """Yield the objects of a tenant, the namespace first."""
+def list_objects(plan: Plan, tenant: Tenant, flavors: Sequence[Flavor]) -> Iterator[Json]:
+    """Yield the objects of a tenant, the namespace first.
+
+    Args:
+        plan: the plan.
+        tenant: the tenant.
+        flavors: the GPUs that Kueue knows; none where it does not queue the jobs.
+    """
     name = tenant.name
     level = {"enforce": "baseline", "enforce-version": f"v{plan.kubernetes.version}", "warn": "restricted"}
     labels = [(f"pod-security.kubernetes.io/{key}", value) for key, value in level.items()]
     yield make_object("v1", "Namespace", name, labels=labels)
     if tenant.gpus >= 0:
         yield make_object("v1", "ResourceQuota", "gpus", name, spec={"hard": {f"requests.{GPU}": str(tenant.gpus)}})
-    if plan.kubernetes.queueing == "kueue" and share_flavors(plan, tenant):
+    if share_flavors(flavors, tenant):
         yield make_local_queue(name, name)
     # No default limits: a job that names GPUs alone would be killed for its memory.
     request = {"cpu": "100m", "memory": "256Mi"}

@@ -41,7 +41,7 @@ def own(plan, **servers):
 
 
 def shares(plan, name):
-    return share_flavors(plan, next(tenant for tenant in plan.tenants if tenant.name == name))
+    return share_flavors(list_flavors(plan), next(tenant for tenant in plan.tenants if tenant.name == name))
 
 
 def test_a_tenants_queue_holds_its_quota_of_its_own_servers(plan):
@@ -53,7 +53,7 @@ def test_a_tenant_has_no_queue_where_all_gpus_are_others(plan):
     assert shares(plan, "intake") == {}
     assert ("ClusterQueue", "intake") not in read(plan)
     tenant = next(tenant for tenant in plan.tenants if tenant.name == "intake")
-    assert "LocalQueue" not in {found["kind"] for found in list_objects(plan, tenant)}
+    assert "LocalQueue" not in {found["kind"] for found in list_objects(plan, tenant, list_flavors(plan))}
 
 
 def test_servers_of_nobody_are_everybodys_and_a_tenants_own_are_its_alone(plan):
@@ -114,7 +114,7 @@ def test_pods_of_units_come_before_units(plan):
 
 def test_queues_cover_what_every_container_asks_for_and_lend_nothing(plan):
     tenant = next(tenant for tenant in plan.tenants if tenant.name == "planning")
-    objects = {found["kind"]: found for found in list_objects(plan, tenant)}
+    objects = {found["kind"]: found for found in list_objects(plan, tenant, list_flavors(plan))}
     asked = set(objects["LimitRange"]["spec"]["limits"][0]["defaultRequest"]) | {GPU}
     for (kind, name), found in read(plan).items():
         if kind == "ClusterQueue":
@@ -139,7 +139,7 @@ def test_without_tenants_one_queue_takes_jobs_of_all():
 
 def test_users_read_queues_and_may_not_change_them(plan):
     tenant = next(tenant for tenant in plan.tenants if tenant.name == "planning")
-    role = next(found for found in list_objects(plan, tenant) if found["kind"] == "Role")
+    role = next(found for found in list_objects(plan, tenant, list_flavors(plan)) if found["kind"] == "Role")
     rules = [rule for rule in role["rules"] if any("kueue" in group for group in rule["apiGroups"])]
     assert {resource for rule in rules for resource in rule["resources"]} >= {"localqueues", "workloads"}
     assert all(rule["verbs"] == ["get", "list", "watch"] for rule in rules)

@@ -20,7 +20,7 @@ def plan():
 def read(plan, name):
     """Return a tenant's objects by kind."""
     tenant = next(tenant for tenant in plan.tenants if tenant.name == name)
-    return {found["kind"]: found for found in list_objects(plan, tenant)}
+    return {found["kind"]: found for found in list_objects(plan, tenant, ())}
 
 
 def list_blocks(peers):
