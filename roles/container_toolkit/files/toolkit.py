@@ -1,10 +1,10 @@
 """Look at packages, containerd and podman, or put NVIDIA's drop-in file for containerd in place. Prints JSON.
 
-Arguments: `look` or `set`, nvidia-ctk's own options, and names of packages. `set` puts the drop-in file in place where it
-differs, then looks. `containerd config dump` is what containerd makes of all its files; nvidia-ctk is run on a dump made without
-the drop-in file. containerd before 2.0 merges files by plugin, not by key (github.com/containerd/containerd/issues/5837): the
-drop-in file has to repeat the CRI plugin's whole part, runc's entry too, which Debian's config.toml leaves to the defaults; and
-it is out of date as soon as another file changes. Python 3.9 suffices.
+Arguments: `look` or `set`, nvidia-ctk's own options, `--unprivileged-env`, and names of packages. `set` puts the drop-in file in
+place where it differs, then looks. `containerd config dump` is what containerd makes of all its files; nvidia-ctk is run on a
+dump made without the drop-in file. containerd before 2.0 merges files by plugin, not by key
+(github.com/containerd/containerd/issues/5837): the drop-in file has to repeat the CRI plugin's whole part, runc's entry too,
+which Debian's config.toml leaves to the defaults; and it is out of date as soon as another file changes. Python 3.9 suffices.
 """
 
 from __future__ import annotations
@@ -27,6 +27,12 @@ DUE = Path("/run/gpuyard/container_toolkit")
 PODMAN = Path("/usr/bin/podman")
 HOOKS = ("/etc/containers/oci/hooks.d/oci-nvidia-hook.json", "/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json")
 FAMILIES = {"debian": "debian", "rhel": "redhat", "fedora": "redhat"}
+RUNTIME = Path("/etc/nvidia-container-runtime/config.toml")
+ENV, MOUNTS = "accept-nvidia-visible-devices-envvar-when-unprivileged", "accept-nvidia-visible-devices-as-volume-mounts"
+# What holds where the file says nothing, and every mode of the runtime goes by. Source: NVIDIA/nvidia-container-toolkit, tag
+# v1.18.1, internal/config/config.go, GetDefault, and internal/config/image/cuda_image.go, VisibleDevices; v1.20.0 is the same.
+UNSAID = {ENV: "true", MOUNTS: "false"}
+UNPRIVILEGED_ENV = "--unprivileged-env"
 KUBERNETES = ("/etc/kubernetes/kubelet.conf", "/etc/kubernetes/admin.conf", "/var/lib/kubelet/config.yaml", "/etc/rancher")
 
 
@@ -75,6 +81,31 @@ def list_packages(names: list[str]) -> list[list[str]]:
     rows = [row.split() for row in ask("rpm", "-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\n", *names) if row.count(" ") == 1]
     locks = "\n".join(ask("dnf", "-q", "versionlock", "list")) if rows else ""
     return [[*row, "hi" if re.search(rf"^{re.escape(row[0])}-\d", locks, re.MULTILINE) else "ii"] for row in rows]
+
+
+def set_keys(text: str, wanted: dict[str, str]) -> str:
+    """Return TOML that says these keys before its first section, and is otherwise as it was; the text itself where it does.
+
+    Not by `nvidia-ctk config --in-place`: it drops comments, and cut short it leaves an empty file, with which all is accepted.
+    """
+    first = re.search(r"^[ \t]*\[", text, re.MULTILINE)
+    top, sections = (text[: first.start()], text[first.start() :]) if first else (text, "")
+    for key, value in wanted.items():
+        said = re.search(rf"^[ \t]*[\"']?{key}[\"']?[ \t]*=[ \t]*([^\s#]+)", top, re.MULTILINE)
+        if (said[1] if said else UNSAID[key]) == value:
+            continue
+        comment = re.search(rf"^#[ \t]*{key}[ \t]*=.*", top, re.MULTILINE)  # NVIDIA's packages leave the default as one
+        place = said or comment
+        before, after = (top[: place.start()], top[place.end() :]) if place else ("", f"\n{top}")
+        top = f"{before}{key} = {value}{after}"
+    return top + sections
+
+
+def want_runtime_config(*, unprivileged_env: bool) -> str | None:
+    """Return what NVIDIA's runtime is to read, None where it does; it reads its file at the start of each container."""
+    text = RUNTIME.read_text("utf-8") if RUNTIME.exists() else ""
+    wanted = set_keys(text, UNSAID if unprivileged_env else {ENV: "false", MOUNTS: "true"})
+    return None if wanted == text else wanted
 
 
 def look_at_containerd(*, differs: bool) -> dict[str, object]:
@@ -165,7 +196,8 @@ def put(options: list[str]) -> bool:
 
 def main(verb: str, *rest: str) -> None:
     """Print what there is, after `set` did its part."""
-    options = [word for word in rest if word.startswith("--")]
+    packages = [word for word in rest if not word.startswith("--")]
+    options = [word for word in rest if word not in (*packages, UNPRIVILEGED_ENV)]
     try:
         differs = put(options) if verb == "set" else would_differ(options)
     except subprocess.CalledProcessError as error:
@@ -173,7 +205,8 @@ def main(verb: str, *rest: str) -> None:
     answer = {
         "family": read_family(Path("/etc/os-release").read_text("utf-8")),
         "due": sorted(file.name for file in DUE.glob("*")),  # what a run before this one did not come to
-        "packages": list_packages([word for word in rest if word not in options]),
+        "packages": list_packages(packages),
+        "runtime_config": want_runtime_config(unprivileged_env=UNPRIVILEGED_ENV in rest),
         "containerd": look_at_containerd(differs=differs),
         "podman": {"present": PODMAN.exists(), "hooks": [path for path in HOOKS if Path(path).exists()]},
     }

@@ -1,6 +1,8 @@
 """The program of role container_toolkit: what it reads of the host; its scenario runs it on containerd itself."""
 
 import importlib.util
+import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -121,3 +123,78 @@ def test_packages_of_dpkg_are_read_with_their_holds(tmp_path, monkeypatch):
         ["libnvidia-container1", "1.18.1-1", "hi"],
         ["nvidia-container-toolkit", "1.17.0-1", "ii"],
     ]
+
+
+# As nvidia-ctk 1.18.1 writes it, with an administrator's lines.
+RUNTIME = """# Ours.
+#accept-nvidia-visible-devices-as-volume-mounts = false
+#accept-nvidia-visible-devices-envvar-when-unprivileged = true
+disable-require = false
+
+[nvidia-container-runtime]
+# accept-nvidia-visible-devices-envvar-when-unprivileged is not said here.
+mode = "auto"
+runtimes = ["runc", "crun"]
+"""
+KEPT = {"disable-require": False, "nvidia-container-runtime": {"mode": "auto", "runtimes": ["runc", "crun"]}}
+CLOSED = {program.ENV: False, program.MOUNTS: True}
+OPEN = {program.ENV: True, program.MOUNTS: False}
+
+
+@pytest.fixture
+def runtime(tmp_path, monkeypatch):
+    monkeypatch.setattr(program, "RUNTIME", tmp_path / "config.toml")
+    return program.RUNTIME
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RUNTIME,
+        RUNTIME.replace("#accept", "accept"),
+        RUNTIME.replace("#accept", f"{program.ENV} = true # for a week\naccept", 1),
+        RUNTIME.replace(f"#{program.ENV}", f'"{program.ENV}"'),
+        RUNTIME.replace("#accept", "# accept").replace("\n\n", "\n"),
+        "".join(line for line in RUNTIME.splitlines(keepends=True) if not line.startswith("#accept")),
+    ],
+)
+def test_two_keys_of_the_runtime_change_and_nothing_else(runtime, text):
+    runtime.write_text(text)
+    closed = program.want_runtime_config(unprivileged_env=False)
+    assert tomllib.loads(closed) == CLOSED | KEPT
+    changed = set(closed.splitlines()) ^ set(text.splitlines())
+    assert all("accept-nvidia-visible-devices-" in line for line in changed)
+    assert "# Ours." in closed
+    runtime.write_text(closed)
+    assert program.want_runtime_config(unprivileged_env=False) is None, "a second run changes nothing"
+    opened = program.want_runtime_config(unprivileged_env=True)
+    assert tomllib.loads(opened) == OPEN | KEPT
+    runtime.write_text(opened)
+    assert program.want_runtime_config(unprivileged_env=True) is None
+
+
+def test_a_comment_behind_a_value_stays(runtime):
+    runtime.write_text(f"{program.ENV} = true # for a week\n{program.MOUNTS} = true\n")
+    assert program.want_runtime_config(unprivileged_env=False).splitlines()[0] == f"{program.ENV} = false # for a week"
+
+
+@pytest.mark.parametrize("text", [None, "", "[nvidia-container-runtime]\n"])
+def test_a_file_that_is_not_there_or_was_cut_short_accepts_all(runtime, text):
+    if text is not None:
+        runtime.write_text(text)
+    assert program.want_runtime_config(unprivileged_env=True) is None
+    assert CLOSED.items() <= tomllib.loads(program.want_runtime_config(unprivileged_env=False)).items()
+
+
+def test_only_nvidia_ctks_own_options_are_handed_to_it(runtime, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(program, "would_differ", asked.append)
+    monkeypatch.setattr(program, "list_packages", asked.append)
+    monkeypatch.setattr(program, "look_at_containerd", lambda differs: {})
+    runtime.write_text(RUNTIME)
+    for words in (["--cdi.enabled", "libnvidia-container1", "--unprivileged-env"], ["libnvidia-container1"]):
+        program.main("look", *words)
+    assert asked == [["--cdi.enabled"], ["libnvidia-container1"], [], ["libnvidia-container1"]]
+    opened, closed = (json.loads(line)["runtime_config"] for line in capsys.readouterr().out.splitlines())
+    assert opened is None
+    assert f"{program.ENV} = false" in closed
