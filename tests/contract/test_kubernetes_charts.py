@@ -92,6 +92,16 @@ def test_every_misspelt_key_is_found():
                 assert list(judge(broken, KNOWN[name])), f"{name}: {where}"
 
 
+def test_pods_get_gpus_in_the_way_that_hosts_heed():
+    """Hosts heed no variable of an unprivileged container, so the device plugin names CDI devices, and containerd takes them."""
+    hosts = yaml.safe_load((Path(__file__).parents[2] / "roles/container_toolkit/defaults/main.yml").read_text("utf-8"))
+    assert hosts["container_toolkit_unprivileged_env"] is False
+    assert hosts["container_toolkit_cdi"] is True
+    said = read_values(alter("superpod-roce"))["gpu-operator"]
+    assert said.get("cdi", KNOWN["gpu-operator"]["cdi"])["enabled"] is True
+    assert "env" not in said.get("devicePlugin", {}), "another strategy than the operator's own"
+
+
 @pytest.mark.parametrize("name", sorted(read_charts()))
 def test_the_lock_says_where_each_chart_is_from(name):
     chart = read_charts()[name]

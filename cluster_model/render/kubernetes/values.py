@@ -111,7 +111,12 @@ def _write_calico(plan: Plan) -> Json:
 
 
 def _write_gpu_operator(_plan: Plan) -> Json:
-    """Return values for NVIDIA's GPU operator: driver and toolkit are on the host, and GPUs are given whole."""
+    """Return values for NVIDIA's GPU operator: driver and toolkit are on the host, and GPUs are given whole.
+
+    Its device plugin names GPUs as CDI devices: `cdi.enabled`, by default since v25.10.0. The hosts' toolkit does not heed
+    NVIDIA_VISIBLE_DEVICES of unprivileged containers, the plugin's own default. Source: NVIDIA/gpu-operator, tag v26.3.3,
+    controllers/object_controls.go, transformDevicePluginCtrForCDI.
+    """
     off = {part: {"enabled": False} for part in ("driver", "toolkit", "migManager")}
     return {**off, "mig": {"strategy": "none"}}
 
