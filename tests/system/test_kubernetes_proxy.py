@@ -164,6 +164,26 @@ def test_a_server_that_hangs_is_left(yard):
     yard.wait_until(yard.nodes)
 
 
+def test_a_host_that_is_silent_is_left(yard):
+    """Its packets go to a neighbor that does not take them, and nobody says so."""
+    yard.wait_until(yard.nodes)
+    first, *others = yard.nodes
+    away, port = f"{yard.nodes[first]}/32", ("dev", "silent")
+    for words in (
+        ("link", "add", "silent", "type", "veth", "peer", "name", "nobody"),
+        ("link", "set", "silent", "up"),
+        ("link", "set", "nobody", "up"),
+        ("address", "del", away, "dev", "lo"),
+        ("route", "add", away, *port),
+        ("neighbor", "add", yard.nodes[first], "lladdr", "02:00:00:00:00:01", "nud", "permanent", *port),
+    ):
+        subprocess.run(["ip", "-n", SPACE, *words], check=True)
+    yard.wait_until(others)
+    subprocess.run(["ip", "-n", SPACE, "link", "del", "silent"], check=True)
+    subprocess.run(["ip", "-n", SPACE, "address", "add", away, "dev", "lo"], check=True)
+    yard.wait_until(yard.nodes)
+
+
 def test_a_request_is_refused_and_not_kept_where_nobody_answers(yard):
     yard.wait_until(yard.nodes)
     for name in yard.nodes:

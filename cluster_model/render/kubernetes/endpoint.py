@@ -13,9 +13,13 @@ from cluster_model.plan.services.kubernetes import API_PORT
 from cluster_model.render.templating import open_templates
 
 CHECKS_PER_S = 50
-"""That all proxies together put to an API server at most: our choice. Each is a TLS handshake, about a millisecond of its CPU."""
-SHORTEST_S = 3
-"""Between two checks of a proxy: our choice. A server that has died is out after two."""
+"""That all proxies together put to an API server, as long as LONGEST_S allows: our choice. Each is a TLS handshake, about a
+millisecond of its CPU."""
+SHORTEST_S, LONGEST_S = 3, 10
+"""Between two checks of a proxy: our choice. A server that falls silent is out after two checks, 2 s apart, each of which waits
+3 s: after 18 s at most. Then connections to it are cut, and kubelets renew their leases by another one before their nodes are
+NotReady. With 2,000 nodes that is 200 checks a second. Source: kube-controller-manager, --node-monitor-grace-period: 40 s, 50 s
+in later versions."""
 HIGHEST_PRIORITY = 150
 """Of the first control server; each further one has one less. keepalived's own default is 100."""
 
@@ -32,6 +36,7 @@ def render_endpoint(plan: Plan) -> Iterator[tuple[str, bytes]]:
 
 def _write_proxy(plan: Plan, control: list[Node]) -> bytes:
     endpoint, nodes = plan.kubernetes.endpoint, plan.kubernetes.planned
+    interval_s = min(LONGEST_S, max(SHORTEST_S, ceil(nodes / CHECKS_PER_S)))
     template = open_templates(TEMPLATES).get_template("kubernetes/haproxy.cfg.j2")
     return template.render(
         cluster=plan.name,
@@ -41,8 +46,8 @@ def _write_proxy(plan: Plan, control: list[Node]) -> bytes:
         api_port=API_PORT,
         servers=control,
         nodes=nodes,
-        checks=CHECKS_PER_S,
-        interval_s=max(SHORTEST_S, ceil(nodes / CHECKS_PER_S)),
+        checks=ceil(nodes / interval_s),
+        interval_s=interval_s,
     ).encode()
 
 
