@@ -72,7 +72,7 @@ def command(
     if unread:
         told = f"what moves was not compared with {target}: its plan.json cannot be read by this version"
         click.echo(f"warning: {told}", err=True)
-    _report(target, done, moved, check, form)
+    _report(target, done, moved, check, form, "index.html" in files)
     missing = list_unrendered(opened.plan) if families is None or "switches" in families else {}
     if missing and form == "text":
         parts = [f"{count} {nos}" for nos, count in sorted(missing.items())]
@@ -103,7 +103,7 @@ def _find_moved(target: Path, files: Mapping[str, bytes], plan: Plan) -> tuple[C
     return compare_plans(old, plan) if old.name == plan.name else None, False
 
 
-def _report(target: Path, done: Written, moved: Comparison | None, check: bool, form: Format) -> None:
+def _report(target: Path, done: Written, moved: Comparison | None, check: bool, form: Format, has_page: bool) -> None:
     from cluster_model.plan.compare.moves import count_moves
     from cluster_model.plan.compare.plans import Comparison
     from cluster_model.render.drawings.style import format_count
@@ -140,7 +140,7 @@ def _report(target: Path, done: Written, moved: Comparison | None, check: bool, 
     if done.foreign:
         names = ", ".join(done.foreign[:3]) + (f" and {len(done.foreign) - 3} more" if len(done.foreign) > 3 else "")
         click.echo(f"note: kept what is not gpuyard's: {names}", err=True)
-    if not check:
+    if has_page and not check:
         click.echo(f"Open {target / 'index.html'}")
 
 

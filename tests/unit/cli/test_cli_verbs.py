@@ -203,3 +203,14 @@ def test_a_workbook_that_an_extra_would_bring_is_told(tmp_path, capsys, monkeypa
     assert not (tmp_path / "tree/cabling/cables.xlsx").exists()
     assert run([*words, "dns"]) == 0
     assert "xlsx" not in capsys.readouterr().err
+
+
+def test_only_what_was_written_is_to_be_opened(tmp_path, capsys):
+    words = ["render", "inventory/lab", "-o", str(tmp_path / "tree")]
+    assert run([*words, "--only", "kubernetes"]) == 0
+    assert "Open" not in capsys.readouterr().out
+    for _ in ("written", "unchanged"):
+        assert run(words) == 0
+        assert capsys.readouterr().out.endswith(f"Open {tmp_path / 'tree/index.html'}\n")
+    assert run([*words, "--only", "kubernetes"]) == 0
+    assert "Open" not in capsys.readouterr().out
