@@ -12,6 +12,9 @@ import pytest
 import yaml
 from kubeadm_schemas import judge
 
+from cluster_model.checks.services.kubernetes import ADVISED
+from cluster_model.intent.services.kubernetes import Kubernetes
+from cluster_model.plan.services.releases import read_releases
 from cluster_model.references import settle
 from cluster_model.render.dns import render_dns
 from cluster_model.render.inventory.document import render_inventory
@@ -128,6 +131,35 @@ def test_images_are_pulled_from_where_the_list_says_that_they_are(tmp_path):
     (coredns,) = (image for image in held if "coredns" in image)
     assert coredns.startswith(f"{cluster['dns']['imageRepository']}/coredns:v")
     assert {image.partition(":")[0] for image in held} >= {f"{cluster['imageRepository']}/{name}" for name in ("etcd", "pause")}
+
+
+@pytest.mark.parametrize(
+    ("version", "listed", "told"),
+    [
+        ("1.36", 7, ""),
+        ("1.36.1", 7, ""),
+        (
+            "1.37.2",
+            4,
+            "# Not listed: CoreDNS, etcd and pause of 1.37.2. kubeadm config images list --kubernetes-version v1.37",
+        ),
+        ("1.37", 0, "# Not listed: the control plane of 1.37. kubeadm config images list --kubernetes-version stable-1.37 "),
+    ],
+)
+def test_the_list_says_which_images_it_lacks(version, listed, told, tmp_path):
+    opened = change(tmp_path, "lab", f'{{control: control, workers: [gpu], version: "{version}", registry: r.example.net}}')
+    first, *lines = dict(render_kubernetes(opened.plan, opened.catalogue))["kubernetes/images.txt"].decode().splitlines()
+    assert first.startswith(told) if told else not first.startswith("#")
+    names = {line.split("/")[1].partition(":")[0] for line in (first, *lines) if line.startswith("registry.k8s.io/")} - {"nfd"}
+    assert len(names) == listed
+    release = read_init(render(opened))["ClusterConfiguration"]["kubernetesVersion"]
+    assert all(f"/{name}:{release} " in "\n".join((first, *lines)) for name in names if name.startswith("kube-"))
+
+
+def test_the_version_that_findings_advise_is_the_default_and_known():
+    """A fix that leads to the next finding is none."""
+    assert ADVISED in read_releases()
+    assert Kubernetes.model_fields["version"].default == ADVISED
 
 
 def test_pods_may_have_gpus_of_any_numa_node_where_that_is_asked(tmp_path):

@@ -11,6 +11,7 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.services.kubernetes import count_nodes
+from cluster_model.plan.services.namespaces import KUBE, TAKEN, is_taken
 
 FAMILIES = {"K8S": "Kubernetes"}
 
@@ -202,6 +203,8 @@ class RangeOfOthers(Rule):
 
 END_OF_LIFE = {35: "February 2027", 36: "June 2027", 37: "October 2027"}
 """Minor versions with security fixes in November 2026. Source: kubernetes.io/releases; 1.34 ended that October."""
+ADVISED = f"1.{max(END_OF_LIFE) - 1}"
+"""The version that findings advise: the last but one, for which images and charts are known."""
 
 
 class VersionOld(Rule):
@@ -237,7 +240,7 @@ class VersionOld(Rule):
             + ("had its last fixes before November 2026" if minor < newest else "is not known to have been released"),
             f"1.{min(END_OF_LIFE)} to 1.{newest}",
             kubernetes.version,
-            f"set version to 1.{newest - 1}, or leave it out",
+            f"set version to {ADVISED}, or leave it out",
         )
 
 
@@ -316,50 +319,36 @@ class WorkersOnStorage(Rule):
             )
 
 
-OWN_NAMESPACES = (
-    "calico-system",
-    "default",
-    "gpu-operator",
-    "kube-node-lease",
-    "kube-public",
-    "kube-system",
-    "kueue-system",
-    "nvidia-network-operator",
-    "root",
-    "tigera-operator",
-    "volcano-system",
-)
-"""Names that a tenant cannot have: namespaces of Kubernetes (documentation, Namespaces: initial namespaces) and of what is
-installed in it (Kueue v0.19.2, config/default: kueue-system), and the queues that Volcano makes for itself (documentation,
-Queue: default, root)."""
-
-
 class TenantCalledAsNamespace(Rule):
     """Give tenants names that Kubernetes does not have itself.
 
     What it checks:
-        No tenant is called as a namespace that Kubernetes makes, or as one of Volcano's own queues.
+        No tenant is called as a namespace of Kubernetes or of a chart that is installed in it, or as one of Volcano's own queues,
+        and no name begins with `kube-`.
 
     Why it matters:
         A tenant's name is that of its namespace and of its queue. Quota, rights and network policy would be put on what the
-        cluster itself runs by: its users could change it, and its pods would lose sight of each other.
+        cluster itself runs by: its users could change it, and its pods would lose sight of each other. Some namespaces of former
+        releases are deleted by whatever had them, with all that is in them.
 
     How to fix:
         Rename the tenant.
 
     Source:
-        Kubernetes documentation, Namespaces: initial namespaces; Volcano documentation, Queue: default and root.
+        Kubernetes documentation, Namespaces: initial namespaces, and the prefix `kube-`; Volcano documentation, Queue: default
+        and root; of the charts, cluster_model/plan/services/namespaces.py.
     """
 
     id, title = "K8S011", "tenant called as a namespace of Kubernetes"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
+        others = [name for name in TAKEN if not name.startswith(KUBE)]
         for name in design.cluster.tenants if design.cluster.kubernetes is not None else ():
-            if name in OWN_NAMESPACES:
+            if is_taken(name):
                 yield self.finding(
                     f"tenants.{name}@key",
                     f"the namespace of tenant {name} would be one that Kubernetes has itself",
-                    f"a name other than {list_names(OWN_NAMESPACES)}",
+                    f"a name that does not begin with {KUBE}, other than {list_names(others)}",
                     name,
                     f"rename the tenant, for example to team-{name}",
                 )

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.kubernetes import Kubernetes
+from cluster_model.plan.services.namespaces import PRIVILEGED
 from cluster_model.references import name_secret
-from cluster_model.render.kubernetes.network import OPERATOR
 from cluster_model.render.kubernetes.objects import Json, write_objects
 
 FOLDER = "/etc/kubernetes/gpuyard"
@@ -18,8 +18,6 @@ AUDIT_LOG = "/var/log/kubernetes/audit/audit.log"
 ADMISSION = "admission.yaml"
 ENCRYPTION_SECRET = "kubernetes-encryption"
 """The secret that Secrets in etcd are encrypted with: 32 random bytes in Base64."""
-SYSTEM_NAMESPACES = ("calico-system", "gpu-operator", "kube-system", OPERATOR, "tigera-operator")
-"""Namespaces whose pods must do what Pod Security refuses, such as mounting the host's devices."""
 CHANGES = ["create", "update", "patch", "delete", "deletecollection"]
 
 
@@ -102,7 +100,7 @@ def write_admission(kubernetes: Kubernetes) -> Json:
     version = f"v{kubernetes.version}"
     levels = {"enforce": "baseline", "audit": "restricted", "warn": "restricted"}
     defaults = {key: text for mode, level in levels.items() for key, text in ((mode, level), (f"{mode}-version", version))}
-    exempt = {"usernames": [], "runtimeClasses": [], "namespaces": list(SYSTEM_NAMESPACES)}
+    exempt = {"usernames": [], "runtimeClasses": [], "namespaces": list(PRIVILEGED)}
     configuration = {
         "apiVersion": "pod-security.admission.config.k8s.io/v1",
         "kind": "PodSecurityConfiguration",

@@ -19,9 +19,15 @@ def list_images(plan: Plan, more: Iterable[Image] = ()) -> list[Image]:
     return sorted(images, key=lambda image: image.reference)
 
 
-def render_images(plan: Plan, more: Iterable[Image] = ()) -> Iterator[tuple[str, bytes]]:
-    """Yield the list: an image a line, and behind it where the cluster's own registry holds it, if there is one."""
-    lines = []
+def render_images(plan: Plan, more: Iterable[Image] = (), missing: str = "") -> Iterator[tuple[str, bytes]]:
+    """Yield the list: an image a line, and behind it where the cluster's own registry holds it, if there is one.
+
+    Args:
+        plan: the plan.
+        more: images that no chart runs, such as those of the control plane.
+        missing: a sentence on images that are not known, for a comment in the first line.
+    """
+    lines = [f"# {missing}\n"] if missing else []
     for image in list_images(plan, more):
         held = f" {mirror(plan.kubernetes, image.name)}:{image.tag}" if plan.kubernetes.registry else ""
         lines.append(f"{image.reference}{held}\n")

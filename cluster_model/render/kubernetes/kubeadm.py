@@ -11,6 +11,7 @@ from typing import Any
 from cluster_model.plan.model import Plan, Server
 from cluster_model.plan.model.kubernetes import Kubernetes, Node
 from cluster_model.plan.services.kubernetes import API_PORT, write_label
+from cluster_model.plan.services.releases import KUBELET_PATCHES
 from cluster_model.render.kubernetes.charts import mirror
 from cluster_model.render.kubernetes.control import ADMISSION, AUDIT_LOG, FOLDER, has_pod_security, list_plugins
 from cluster_model.render.kubernetes.objects import Json, write_objects
@@ -174,11 +175,8 @@ def _write_kubelet(kubernetes: Kubernetes) -> Json:
 
 
 def _has_patch(kubernetes: Kubernetes, node: Node, server: Server) -> bool:
-    """Return whether the kubelet of a node is told something that others are not.
-
-    Source: kubernetes.io, kubeadm Configuration (v1beta3): the target kubeletconfiguration came with 1.25.
-    """
-    return node.is_worker and server.gpus > 0 and kubernetes.minor >= 25
+    """Return whether the kubelet of a node is told something that others are not."""
+    return node.is_worker and server.gpus > 0 and kubernetes.minor >= KUBELET_PATCHES
 
 
 def _write_patch(kubernetes: Kubernetes) -> Json:

@@ -9,11 +9,9 @@ from ipaddress import IPv4Network
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.rails import Rail
 from cluster_model.plan.services.kubernetes import PREFIX
+from cluster_model.plan.services.namespaces import NETWORK_OPERATOR
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
 
-OPERATOR = "nvidia-network-operator"
-"""The namespace of NVIDIA's network operator, in which its nv-ipam looks for pools. Source: Mellanox/network-operator,
-manifests/state-nv-ipam-cni/040-nv-ipam-node.yaml (`--ippools-namespace`)."""
 SHARED = "default"
 """Pods of all namespaces may name attachments of this one, even where Multus keeps namespaces apart. Source:
 k8snetworkplumbingwg/multus-cni, docs/configuration.md, Namespace Isolation."""
@@ -53,7 +51,7 @@ def make_pool(rail: Rail) -> Json:
         "nodeSelector": select_groups(rail.groups),
         "staticAllocations": [{"nodeName": s.server, "prefix": s.prefix, "gateway": s.gateway} for s in rail.seats],
     }
-    return make_object("nv-ipam.nvidia.com/v1alpha1", "CIDRPool", rail.name, OPERATOR, spec=spec)
+    return make_object("nv-ipam.nvidia.com/v1alpha1", "CIDRPool", rail.name, NETWORK_OPERATOR, spec=spec)
 
 
 def select_groups(groups: Iterable[str]) -> Json:

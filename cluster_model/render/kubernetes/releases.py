@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
-import yaml
-
-from cluster_model.paths import TEMPLATES
 from cluster_model.plan.model.kubernetes import Kubernetes
+from cluster_model.plan.services.releases import read_releases
 from cluster_model.render.kubernetes.charts import Image
 
 REGISTRY = "registry.k8s.io"
 """Source: kubeadm, DefaultImageRepository."""
+OWN_IMAGES = ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler")
+"""Tagged with the release itself. Source: kubeadm, images.GetControlPlaneImages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +29,25 @@ def find_release(kubernetes: Kubernetes) -> Release:
 
     Of a minor version that is not known, kubeadm finds out the newest patch release.
     """
-    known = _read().get(kubernetes.version, {})
+    known = read_releases().get(kubernetes.version, {})
     version = kubernetes.patch or known.get("version", "")
     tags = {name: known.get(name, "") for name in ("coredns", "etcd", "pause")}
     return Release(f"v{version}" if version else f"stable-{kubernetes.version}", **tags)
 
 
 def list_images(kubernetes: Kubernetes) -> list[Image]:
-    """Return the images of the control plane and of every kubelet; none where the release or its parts are not known."""
+    """Return the images of the control plane and of every kubelet, as far as the release and its parts are known."""
     release = find_release(kubernetes)
-    if not release.coredns:
-        return []
-    own = ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler")
-    others = {"coredns/coredns": release.coredns, "etcd": release.etcd, "pause": release.pause}
-    tags = {**dict.fromkeys(own, release.version), **others}
+    tags = dict.fromkeys(OWN_IMAGES, release.version) if release.version.startswith("v") else {}
+    if release.coredns:
+        tags |= {"coredns/coredns": release.coredns, "etcd": release.etcd, "pause": release.pause}
     return [Image(f"{REGISTRY}/{name}", tag) for name, tag in tags.items()]
 
 
-@cache
-def _read() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = yaml.safe_load((TEMPLATES / "kubernetes/releases.yaml").read_text())
-    return found
+def describe_missing(kubernetes: Kubernetes) -> str:
+    """Return which of these images are not known, and who knows them, in a sentence; empty where all are."""
+    release = find_release(kubernetes)
+    if release.coredns:
+        return ""
+    what = f"CoreDNS, etcd and pause of {kubernetes.patch}" if kubernetes.patch else f"the control plane of {kubernetes.version}"
+    return f"Not listed: {what}. kubeadm config images list --kubernetes-version {release.version} prints all of them."

@@ -15,7 +15,7 @@ from cluster_model.render.kubernetes.kubeadm import render_kubeadm
 from cluster_model.render.kubernetes.kueue import render_kueue
 from cluster_model.render.kubernetes.network import render_network
 from cluster_model.render.kubernetes.network_operator import render_policy
-from cluster_model.render.kubernetes.releases import list_images
+from cluster_model.render.kubernetes.releases import describe_missing, list_images
 from cluster_model.render.kubernetes.tenants import render_tenants
 from cluster_model.render.kubernetes.topology import render_topology
 from cluster_model.render.kubernetes.values import render_values
@@ -34,7 +34,7 @@ def render_kubernetes(plan: Plan, _catalogue: Catalogue) -> Iterator[tuple[str, 
         yield from render_network(plan)
         yield from render_values(plan)
         yield from render_policy(plan)
-        yield from render_images(plan, list_images(plan.kubernetes))
+        yield from render_images(plan, list_images(plan.kubernetes), describe_missing(plan.kubernetes))
 
 
 def summarize(plan: Plan) -> dict[str, Any]:

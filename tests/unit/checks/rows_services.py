@@ -45,6 +45,11 @@ def _tenant(name):
     return intent("tenants", {name: {"id": 1, "subnets": {"front": {"id": 1, "cidr": "10.48.1.0/24"}}}})
 
 
+def _version(version, **more):
+    """Return the change to a version of Kubernetes, and to other keys of it."""
+    return chain(intent("kubernetes.version", version), *(intent(f"kubernetes.{key}", value) for key, value in more.items()))
+
+
 def _nodes(*addresses, speed_gbps=200):
     ends = [(address, f"{address}/32" if address else "", "lo" if address else "") for address in addresses]
     nodes = tuple(Node(f"gpu-{n:03d}", "gpu", False, True, *end, speed_gbps, ()) for n, end in enumerate(ends, 1))
@@ -161,6 +166,22 @@ FIRES = {
         "default": (_tenant("default"), "the namespace of tenant default would be one that Kubernetes has itself"),
         "queue": (_tenant("root"), "the namespace of tenant root"),
         "kueue": (_tenant("kueue-system"), "the namespace of tenant kueue-system"),
+        "cilium": (_tenant("cilium-secrets"), "the namespace of tenant cilium-secrets"),
+        "kube": (_tenant("kube-flannel"), "the namespace of tenant kube-flannel"),
+    },
+    "K8S016": {"1.20": (_version("1.20"), "in Kubernetes 1.20 tenants' network policies find no namespace")},
+    "K8S017": {
+        "1.22": (_version("1.22.17"), "in Kubernetes 1.22.17 users of a tenant may start privileged pods"),
+        "1.21": (_version("1.21"), "may start privileged pods"),
+    },
+    "K8S018": {
+        "asked": (_version("1.24", numa_policy="restricted"), "kubelets of gpu are not told numa_policy restricted"),
+        "default": (_version("1.20"), "with Kubernetes 1.20 kubelets of gpu are not told numa_policy best-effort"),
+    },
+    "K8S019": {
+        "newer": (_version("1.37", registry="r.example.net"), "lacks all images of the control plane, since Kubernetes 1.37"),
+        "patch": (_version("1.37.2", registry="r.example.net"), "lacks CoreDNS, etcd and pause, since Kubernetes 1.37"),
+        "older": (_version("1.32", registry="r.example.net"), "which r.example.net is filled, lacks all images"),
     },
     "CEP012": {"five": (_pool(replicas=5), "keeps 5 copies")},
     "CEP013": {"mixed up": (_pool(erasure="2+4"), "4 coding chunks for 2 data chunks")},
@@ -275,7 +296,27 @@ SILENT = {
     },
     "K8S022": {"its own": _control(mode="local", name="api"), "ns": _control(mode="local", name="ns-2")},
     "K8S023": {"one": _numa(0, 0), "best effort": _numa(0, 1, policy="best-effort"), "unknown": _numa(0, -1)},
-    "K8S011": {"red": _tenant("team-default"), "no Kubernetes": chain(_tenant("default"), intent("kubernetes", None))},
+    "K8S011": {
+        "red": _tenant("team-default"),
+        "kube within": _tenant("kubeflow"),
+        "no Kubernetes": chain(_tenant("default"), intent("kubernetes", None)),
+    },
+    "K8S016": {"1.21": _version("1.21"), "no tenants": chain(_version("1.20"), intent("tenants", {}))},
+    "K8S017": {
+        "1.23": _version("1.23"),
+        "K8S016's": _version("1.20"),
+        "no tenants": chain(_version("1.22"), intent("tenants", {})),
+    },
+    "K8S018": {
+        "1.25": _version("1.25", numa_policy="restricted"),
+        "none": _version("1.24", numa_policy="none"),
+        "no GPUs": _version("1.24", workers=["storage"]),
+    },
+    "K8S019": {
+        "no registry": _version("1.37"),
+        "known": _version("1.33", registry="r.example.net"),
+        "known patch": _version("1.36.1", registry="r.example.net"),
+    },
     "CEP012": {"four": _pool(replicas=4), "wide code": _pool(erasure="8+3")},
     "CEP013": {"even": _pool(erasure="2+2"), "CEP004's": _pool(erasure="1+2")},
     "CEP014": {"one": _pool(replicas=3)},
