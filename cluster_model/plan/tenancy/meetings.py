@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
@@ -33,6 +33,11 @@ def plan_meetings(tenants: tuple[Tenant, ...], peers: tuple[BorderPeer, ...]) ->
 def visible_prefixes(tenant: Tenant) -> tuple[Filter, ...]:
     """Return what others may know of a tenant, by subnet id."""
     return tuple(dict.fromkeys(Filter(subnet.prefix) for subnet in tenant.subnets if subnet.visible))
+
+
+def list_partners(tenants: Iterable[Tenant], tenant: Tenant) -> list[Tenant]:
+    """Return the tenants whose visible subnets a tenant reaches, and that reach its own."""
+    return [other for other in tenants if other.name in (*tenant.uses, *tenant.peers) or tenant.name in other.uses]
 
 
 def passes(prefix: str, filters: tuple[Filter, ...]) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 
 from rows_provisioning import ASKED, WHOLE, _host, _install, _installation, _provisioning
-from small_plan import chain, intent, items, networks, plan, ports
+from small_plan import chain, intent, items, networks, plan, ports, subnets
+from small_tenants import make_server_bonds
 
 from cluster_model.plan.model.kubernetes import Endpoint, Kubernetes, Node
 from cluster_model.plan.model.provisioning import Account, BootServer, DiskRule, Partition
@@ -54,6 +55,18 @@ def _nodes(*addresses, speed_gbps=200):
     ends = [(address, f"{address}/32" if address else "", "lo" if address else "") for address in addresses]
     nodes = tuple(Node(f"gpu-{n:03d}", "gpu", False, True, *end, speed_gbps, ()) for n, end in enumerate(ends, 1))
     return plan(kubernetes=Kubernetes(network="storage", nodes=nodes))
+
+
+def _shared(server, *legs, owners=("red", "blue")):
+    """Return the change to a node's legs, each that of a server at a place, by default or not; others than `owners` have none."""
+    vlans = tuple(replace(make_server_bonds(of)[0].vlans[place], default=default) for of, place, default in legs)
+    bonds = (replace(make_server_bonds(server)[0], vlans=vlans),)
+    nobodys = [items("tenants", name, servers=()) for name in ("red", "blue") if name not in owners]
+    return chain(_nodes("10.0.0.1", "10.0.0.2"), items("servers", server, bonds=bonds), *nobodys)
+
+
+RED_TRAIN, RED_FRONT = ("gpu-001", 0, False), ("gpu-001", 1, True)
+BLUE_TRAIN, BLUE_FRONT = ("gpu-002", 0, False), ("gpu-002", 1, True)
 
 
 def _control(*subnets, mode="vrrp", network="oob", **endpoint):
@@ -162,6 +175,23 @@ FIRES = {
         "ns": (_control(mode="local", name="ns2"), "as is a service of the zone"),
     },
     "K8S023": {"two": (_numa(0, 1), "servers of gpu have GPUs on several NUMA nodes")},
+    "K8S024": {
+        "interface": (
+            _shared("gpu-002", BLUE_TRAIN, owners=["red"]),
+            "pods of red on 1 server ask for 192.168.0.0/20 (red's train) and reach blue's train",
+        ),
+        "default route": (_shared("gpu-002", BLUE_FRONT, owners=["red"]), "(red's train) and reach blue's train"),
+        "shared": (
+            chain(
+                _shared("gpu-002", ("control-001", 0, True), owners=["red"]),
+                subnets("blue", "front", prefix="192.168.8.0/24"),
+                items("tenants", "red", peers=()),
+                items("tenants", "blue", peers=()),
+            ),
+            "(red's train) and reach blue's front",
+        ),
+        "own": (_shared("gpu-001", BLUE_TRAIN, RED_TRAIN, RED_FRONT), "(red's train) and reach blue's train"),
+    },
     "K8S011": {
         "default": (_tenant("default"), "the namespace of tenant default would be one that Kubernetes has itself"),
         "queue": (_tenant("root"), "the namespace of tenant root"),
@@ -316,6 +346,19 @@ SILENT = {
         "no registry": _version("1.37"),
         "known": _version("1.33", registry="r.example.net"),
         "known patch": _version("1.36.1", registry="r.example.net"),
+    },
+    "K8S024": {
+        "owned": _nodes("10.0.0.1", "10.0.0.2"),
+        "own way": _shared("gpu-001", RED_TRAIN, RED_FRONT, ("gpu-002", 1, False)),
+        "own interface": _shared("gpu-001", RED_TRAIN, BLUE_FRONT),
+        "own gateway": _shared("gpu-001", RED_FRONT, ("gpu-002", 1, False)),
+        "hidden": chain(
+            _shared("gpu-002", ("control-001", 0, True), owners=["red"]),
+            items("tenants", "red", peers=()),
+            items("tenants", "blue", peers=()),
+        ),
+        "apart": chain(_shared("gpu-002", BLUE_FRONT, owners=["red"]), subnets("blue", "train", prefix="192.168.16.0/20")),
+        "no node": chain(_shared("gpu-002", BLUE_TRAIN, owners=["red"]), plan(kubernetes=Kubernetes())),
     },
     "CEP012": {"four": _pool(replicas=4), "wide code": _pool(erasure="8+3")},
     "CEP013": {"even": _pool(erasure="2+2"), "CEP004's": _pool(erasure="1+2")},
