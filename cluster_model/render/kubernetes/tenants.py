@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from ipaddress import IPv4Network
 
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.overlay import Tenant
 from cluster_model.render.kubernetes.kueue import Flavor, list_flavors, make_local_queue, share_flavors
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
+from cluster_model.render.kubernetes.policy import write_policy
 from cluster_model.render.kubernetes.topology import GPU
 
 RBAC = "rbac.authorization.k8s.io"
@@ -82,44 +82,4 @@ def list_objects(plan: Plan, tenant: Tenant, flavors: Sequence[Flavor]) -> Itera
     users = {"kind": "Group", "apiGroup": RBAC, "name": f"gpuyard:{name}"}
     role = {"kind": "Role", "apiGroup": RBAC, "name": "user"}
     yield make_object(f"{RBAC}/v1", "RoleBinding", "users", name, subjects=[users], roleRef=role)
-    yield make_object("networking.k8s.io/v1", "NetworkPolicy", "tenant", name, spec=_write_policy(plan, tenant))
-
-
-def list_partners(plan: Plan, tenant: Tenant) -> list[Tenant]:
-    """Return the tenants whose visible subnets a tenant reaches, and that reach its own: on the network, and so in pods."""
-    return [other for other in plan.tenants if other.name in (*tenant.uses, *tenant.peers) or tenant.name in other.uses]
-
-
-def _write_policy(plan: Plan, tenant: Tenant) -> Json:
-    """Return a policy under which pods speak with whom servers of the tenant speak: all else is dropped, both ways."""
-    partners = list_partners(plan, tenant)
-    names = [tenant.name, *(partner.name for partner in partners)]
-    pods = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}} for name in names]
-    prefixes = [subnet.prefix for subnet in tenant.subnets]
-    prefixes += [subnet.prefix for partner in partners for subnet in partner.subnets if subnet.visible]
-    inside: list[Json] = [*pods, *({"ipBlock": {"cidr": prefix}} for prefix in prefixes)]
-    outside = [_write_outside(plan, prefix) for prefix in _list_outside(plan, tenant)]
-    resolver = {
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
-        "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
-    }
-    ports = [{"port": 53, "protocol": protocol} for protocol in ("UDP", "TCP")]
-    egress: list[Json] = [{"to": inside}, {"to": [resolver], "ports": ports}]
-    if outside:
-        egress.append({"to": outside})
-    return {"podSelector": {}, "policyTypes": ["Ingress", "Egress"], "ingress": [{"from": inside}], "egress": egress}
-
-
-def _list_outside(plan: Plan, tenant: Tenant) -> list[str]:
-    """Return the prefixes that a tenant reaches by its border peers: those that the border accepts of them."""
-    peers = {peer.name: peer for peer in plan.border_peers}
-    return [line.prefix for name in tenant.egress for line in peers[name].accept or ()]
-
-
-def _write_outside(plan: Plan, prefix: str) -> Json:
-    """Return a block of addresses beyond the border, without those of the cluster that lie in it."""
-    block = IPv4Network(prefix)
-    pools = [plan.kubernetes.pod_pool, *(network.pool for network in plan.networks if network.pool)]
-    pools += [subnet.prefix for tenant in plan.tenants for subnet in tenant.subnets]
-    inside = sorted({pool for pool in map(IPv4Network, pools) if pool != block and pool.subnet_of(block)})
-    return {"ipBlock": {"cidr": prefix, **({"except": [str(pool) for pool in inside]} if inside else {})}}
+    yield make_object("networking.k8s.io/v1", "NetworkPolicy", "tenant", name, spec=write_policy(plan, tenant))
