@@ -96,6 +96,8 @@ def test_a_key_that_is_misspelt_is_found_in_every_kind():
         "Role",
         "RoleBinding",
         "Topology",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
     }
     for kind, found in kinds.items():
         broken = copy.deepcopy(found)

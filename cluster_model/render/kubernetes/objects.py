@@ -49,11 +49,15 @@ def write_objects(about: str, objects: Iterable[Json]) -> bytes:
     return f"# {about}\n{documents}".encode()
 
 
-def make_object(api: str, kind: str, name: str, namespace: str = "", labels: Labels = (), **parts: Any) -> Json:
+def make_object(
+    api: str, kind: str, name: str, namespace: str = "", labels: Labels = (), annotations: Labels = (), **parts: Any
+) -> Json:
     """Return an object; `parts` are its keys beside apiVersion, kind and metadata."""
     metadata: Json = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
     if labels:
         metadata["labels"] = dict(labels)
+    if annotations:
+        metadata["annotations"] = dict(annotations)
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **parts}

@@ -9,6 +9,7 @@ from cluster_model.plan.model.overlay import Tenant
 from cluster_model.render.kubernetes.kueue import Flavor, list_flavors, make_local_queue, share_flavors
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
 from cluster_model.render.kubernetes.policy import write_policy
+from cluster_model.render.kubernetes.queue_policy import name_queue
 from cluster_model.render.kubernetes.topology import GPU
 
 RBAC = "rbac.authorization.k8s.io"
@@ -67,7 +68,7 @@ def list_objects(plan: Plan, tenant: Tenant, flavors: Sequence[Flavor]) -> Itera
     name = tenant.name
     level = {"enforce": "baseline", "enforce-version": f"v{plan.kubernetes.version}", "warn": "restricted"}
     labels = [(f"pod-security.kubernetes.io/{key}", value) for key, value in level.items()]
-    yield make_object("v1", "Namespace", name, labels=labels)
+    yield make_object("v1", "Namespace", name, labels=labels, annotations=name_queue(plan, name))
     if tenant.gpus >= 0:
         yield make_object("v1", "ResourceQuota", "gpus", name, spec={"hard": {f"requests.{GPU}": str(tenant.gpus)}})
     if share_flavors(flavors, tenant):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cluster_model.plan.model import Plan
 from cluster_model.plan.services.kubernetes import label_unit
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
+from cluster_model.render.kubernetes.queue_policy import list_policies
 
 GPU = "nvidia.com/gpu"
 """What NVIDIA's device plugin calls a GPU."""
@@ -26,6 +27,10 @@ def render_topology(plan: Plan) -> Iterator[tuple[str, bytes]]:
         yield "kubernetes/topology/hypernodes.yaml", write_objects(about, hypernodes)
     if plan.tenants:
         yield "kubernetes/topology/queues.yaml", write_objects(f"Queues of the tenants of {plan.name}.", list_queues(plan))
+        policies = list(list_policies(plan))
+        if policies:
+            about = "What the API server refuses: a job, pod or PodGroup in a queue that is not its namespace's."
+            yield "kubernetes/topology/queue-policy.yaml", write_objects(about, policies)
 
 
 def list_hypernodes(plan: Plan) -> Iterator[Json]:

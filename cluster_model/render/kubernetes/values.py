@@ -32,6 +32,12 @@ SCHEDULER: Json = {
 """Volcano's own configuration and one plug-in more. Source: Volcano, chart's config/volcano-scheduler.conf, and user guide
 "Network Topology Aware Scheduling", section 3.1."""
 
+WEBHOOKS = (
+    "/jobs/mutate,/jobs/validate,/podgroups/validate,/queues/mutate,/queues/validate,/hypernodes/validate,/cronjobs/validate"
+    ",/podgroups/mutate"
+)
+"""Volcano's own and one more, which gives a PodGroup its namespace's queue. Source: Volcano v1.15.0, chart's values.yaml."""
+
 
 def render_values(plan: Plan) -> Iterator[tuple[str, bytes]]:
     """Yield a file of values for each chart that the cluster installs."""
@@ -127,10 +133,13 @@ def _write_network_operator(_plan: Plan) -> Json:
 
 
 def _write_volcano(plan: Plan) -> Json:
-    """Return values for Volcano; where there are HyperNodes its scheduler goes by them."""
-    if next(list_hypernodes(plan), None) is None:
-        return {}
-    return {"custom": {"scheduler_config_override": yaml.safe_dump(SCHEDULER, sort_keys=False)}}
+    """Return values for Volcano: its webhook goes by the namespaces' queues, its scheduler by HyperNodes, where there are any."""
+    custom = {}
+    if plan.tenants:
+        custom["enabled_admissions"] = WEBHOOKS
+    if next(list_hypernodes(plan), None) is not None:
+        custom["scheduler_config_override"] = yaml.safe_dump(SCHEDULER, sort_keys=False)
+    return {"custom": custom} if custom else {}
 
 
 def _put(values: Json, key: str, value: Any) -> None:

@@ -88,7 +88,15 @@ def test_volcano_places_by_hypernodes_where_there_are_some(plan):
     plugins = [plugin["name"] for tier in told["tiers"] for plugin in tier["plugins"]]
     assert {"gang", "network-topology-aware"} <= set(plugins)
     assert len(plugins) == len(set(plugins))
-    assert write_values(replace(plan, topology=()), "volcano") == {}
+    assert set(write_values(replace(plan, topology=()), "volcano")["custom"]) == {"enabled_admissions"}
+
+
+def test_volcano_gives_what_names_no_queue_its_namespaces(plan):
+    webhooks = write_values(plan, "volcano")["custom"]["enabled_admissions"].split(",")
+    assert "/podgroups/mutate" in webhooks
+    assert len(webhooks) == len(set(webhooks)) == 8
+    assert set(write_values(replace(plan, tenants=()), "volcano")["custom"]) == {"scheduler_config_override"}
+    assert write_values(replace(plan, tenants=(), topology=()), "volcano") == {}
 
 
 def test_charts_follow_what_the_cluster_has(plan):
