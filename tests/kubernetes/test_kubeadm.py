@@ -74,7 +74,7 @@ def test_the_api_server_reads_the_files_that_are_rendered_for_it(made):
     assert files == ["/etc/kubernetes/gpuyard/audit-policy.yaml", "/etc/kubernetes/gpuyard/encryption.yaml"]
     assert mounts["/etc/kubernetes/gpuyard"] is True
     assert mounts[arguments["audit-log-path"].rpartition("/")[0]] is False
-    assert arguments["enable-admission-plugins"] == "NodeRestriction"
+    assert arguments["enable-admission-plugins"] == "NodeRestriction,PodNodeSelector"
     assert arguments["service-cluster-ip-range"] == plan.kubernetes.service_pool
     first = next(node for node in plan.kubernetes.nodes if node.is_control)
     assert arguments["advertise-address"] == first.address

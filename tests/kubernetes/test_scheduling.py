@@ -7,30 +7,19 @@ tried. Nodes are objects with the plan's GPUs and no kubelet, so a pod is placed
 from __future__ import annotations
 
 import base64
-import json
 from collections import Counter
 
 import pytest
 import yaml
 
-from cluster_model.references import settle
-from cluster_model.render.services.kubernetes import render_kubernetes
-from tests.kubernetes.control_plane import control_plane
+from tests.kubernetes.joining import SEEN_S, join_nodes, label_nodes, list_objects, run_plane, wait_for_tenant, write_files
 from tests.planned import open_example
 
 UNIT = "gpuyard.io/compute-unit"
 PLACED_S = 60
-SEEN_S = 30
 SECRET = "a password that nobody may read"
 OTHER_CLUSTER = {"gpuyard.io/group": "train"}
 """Nodes are those of superpod-roce and tenants those of driving: no node has what a tenant's pods are selected by here."""
-
-NODE_SELECTORS = {"podNodeSelectorPluginConfig": {"inference": "gpuyard.io/tenant=inference"}}
-ADMISSION = {
-    "apiVersion": "apiserver.config.k8s.io/v1",
-    "kind": "AdmissionConfiguration",
-    "plugins": [{"name": "PodNodeSelector", "path": "node_selectors.json"}],
-}
 
 
 @pytest.fixture(scope="module")
@@ -38,39 +27,21 @@ def rendered(tmp_path_factory):
     """Write kubernetes/ of two examples, and return the folder that has them by name."""
     place = tmp_path_factory.mktemp("rendered")
     for example in ("superpod-roce", "driving"):
-        opened = open_example(example)
-        for path, data in render_kubernetes(opened.plan, opened.catalogue):
-            file = place / example / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(settle(data)[0])
+        write_files(place / example, open_example(example))
     return place
 
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory, rendered):
-    folder = tmp_path_factory.mktemp("plane")
-    for name, content in {"admission": ADMISSION, "node_selectors": NODE_SELECTORS}.items():
-        (folder / f"{name}.json").write_text(json.dumps(content), "utf-8")  # JSON is YAML
-    given = {"admission": folder / "admission.json"}
-    key = base64.b64encode(bytes(range(32))).decode()
-    for name in ("encryption", "audit-policy"):
-        given[name.replace("-", "_")] = folder / f"{name}.yaml"
-        text = (rendered / f"driving/kubernetes/kubeadm/{name}.yaml").read_text("utf-8")
-        (folder / f"{name}.yaml").write_text(text.replace("{{gpuyard-secret:kubernetes-encryption}}", key), "utf-8")
-    with control_plane(folder, **given, plugins=["PodNodeSelector"]) as running:
+    with run_plane(tmp_path_factory.mktemp("plane"), rendered / "driving", open_example("driving").plan) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def nodes(plane, rendered):
-    """Let the nodes of superpod-roce join as kubelets report them, give them their labels as the page says, and return those."""
-    plan = open_example("superpod-roce").plan
-    gpus = {server.name: server.gpus for server in plan.servers}
-    control = {node.name for node in plan.kubernetes.nodes if node.is_control}
-    plane.must("create", "-f", "-", said=_list([_join(n.name, gpus[n.name], n.name in control) for n in plan.kubernetes.nodes]))
-    file = rendered / "superpod-roce/kubernetes/nodes.yaml"
-    plane.must("apply", "--server-side", "--field-manager=gpuyard", "-f", file)
-    plane.wait_for(lambda: not _list_untouched(plane, control), SEEN_S, "nodes are not ready for pods")
+    """Let the nodes of superpod-roce join, and return the labels that each then has."""
+    join_nodes(plane, open_example("superpod-roce").plan)
+    label_nodes(plane, rendered / "superpod-roce")
     return {node["metadata"]["name"]: node["metadata"]["labels"] for node in plane.read("nodes")["items"]}
 
 
@@ -83,9 +54,7 @@ def tenants(plane, rendered):
     plane.add_user("anna", "gpuyard:perception")
     plane.add_user("paul", "gpuyard:planning")
     for name in ("perception", "planning"):
-        ready = f"no quota, or no service account, in {name}"
-        plane.wait_for(lambda name=name: plane.read("quota/gpus", "-n", name)["status"].get("hard"), SEEN_S, ready)
-        plane.wait_for(lambda name=name: plane.read("serviceaccount/default", "-n", name).get("secrets"), SEEN_S, ready)
+        wait_for_tenant(plane, name)
     return files
 
 
@@ -105,11 +74,11 @@ def test_every_node_has_its_labels_and_those_that_others_gave_it(nodes):
 
 def test_a_job_lands_in_one_unit_and_one_that_is_larger_does_not(plane, nodes):
     """The last unit has a server less, and the scheduler does not know what a job will need when it places the first pod."""
-    plane.must("create", "-f", "-", said=_list([_job("last", 31, selector={UNIT: "compute-u04"})]))
+    plane.must("create", "-f", "-", said=list_objects([_job("last", 31, selector={UNIT: "compute-u04"})]))
     assert Counter(nodes[name][UNIT] for name in _wait_for_places(plane, "last", 31)) == {"compute-u04": 31}
-    plane.must("create", "-f", "-", said=_list([_job("whole", 32, together=UNIT)]))
+    plane.must("create", "-f", "-", said=list_objects([_job("whole", 32, together=UNIT)]))
     (unit,) = {nodes[name][UNIT] for name in _wait_for_places(plane, "whole", 32)}
-    plane.must("create", "-f", "-", said=_list([_job("larger", 33, together=UNIT)]))
+    plane.must("create", "-f", "-", said=list_objects([_job("larger", 33, together=UNIT)]))
     (other,) = {nodes[name][UNIT] for name in _wait_for_places(plane, "larger", 32)}
     assert len({unit, other, "compute-u04"}) == 3
     (waits,) = plane.wait_for(lambda: _list_waiting(plane, "larger"), PLACED_S, "no pod of the larger job waits")
@@ -137,7 +106,7 @@ def test_quota_refuses_the_pod_beyond_what_a_tenant_has(plane, tenants):
     limit = open_example("driving").plan.tenants
     gpus = next(tenant.gpus for tenant in limit if tenant.name == "perception")
     pods = [_pod(f"train-{number}", "perception", gpus=8) for number in range(gpus // 8 + 1)]
-    done = plane.run("anna", "create", "-f", "-", said=_list(pods))
+    done = plane.run("anna", "create", "-f", "-", said=list_objects(pods))
     assert done.returncode == 1
     assert done.stdout.count(" created") == gpus // 8
     (refused,) = done.stderr.strip().splitlines()
@@ -151,7 +120,7 @@ def test_a_user_works_in_the_tenants_own_namespace(plane, tenants):
     job = _job("sweep", 2, namespace="perception", selector=OTHER_CLUSTER, gpus=0)
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "board", "namespace": "perception"}}
     service["spec"] = {"selector": {"job": "sweep"}, "ports": [{"port": 80}]}
-    plane.must("create", "-f", "-", user="anna", said=_list([job, service]))
+    plane.must("create", "-f", "-", user="anna", said=list_objects([job, service]))
     plane.wait_for(lambda: len(_list_pods(plane, "sweep", "perception")) == 2, PLACED_S, "the job has no pods")
     for kinds in ("pods,jobs,services", "quota,limits,networkpolicies,events"):
         plane.must("get", kinds, "-n", "perception", user="anna")
@@ -176,6 +145,10 @@ def test_a_user_works_in_the_tenants_own_namespace(plane, tenants):
         ("delete networkpolicy tenant -n perception", 'cannot delete resource "networkpolicies"'),
         ("delete limits requests -n perception", 'cannot delete resource "limitranges"'),
         ("label namespace perception pod-security.kubernetes.io/enforce-", 'cannot get resource "namespaces"'),
+        (
+            "annotate namespace perception scheduler.alpha.kubernetes.io/node-selector-",
+            'cannot get resource "namespaces"',
+        ),
         ("create rolebinding x --clusterrole=admin --user=anna -n perception", 'cannot create resource "rolebindings"'),
         ("create serviceaccount x -n perception", 'cannot create resource "serviceaccounts"'),
         ("create priorityclass x --value=1", 'cannot create resource "priorityclasses"'),
@@ -189,7 +162,7 @@ def test_a_user_may_do_nothing_else(plane, tenants, words, refusal):
 
 
 def test_a_user_places_no_pod_by_hand(plane, tenants):
-    """A binding is refused; a pod that names its node is not, and that is what the page says nothing here keeps apart."""
+    """A binding is refused; a pod that names its node is not, and test_tenant_places.py has what becomes of it."""
     plane.must("create", "-f", "-", user="anna", said=_pod("waits", "perception"))
     binding = {
         "apiVersion": "v1",
@@ -203,21 +176,6 @@ def test_a_user_places_no_pod_by_hand(plane, tenants):
     pod = _pod("named", "perception")
     pod["spec"]["nodeName"] = "control-001"
     plane.must("create", "-f", "-", user="anna", said=pod)
-
-
-def test_an_admission_plug_in_holds_pods_to_the_tenants_nodes(plane, tenants):
-    """PodNodeSelector, which the page names: its configuration is the caller's, and the namespace says the same."""
-    plane.must("annotate", "namespace/inference", "scheduler.alpha.kubernetes.io/node-selector=gpuyard.io/tenant=inference")
-    plane.add_user("vera", "gpuyard:inference")
-
-    def create():
-        return plane.run("vera", "create", "-f", "-", said=_pod("held", "inference", selector={})).returncode == 0
-
-    plane.wait_for(create, SEEN_S, "no pod in inference")
-    held = {"gpuyard.io/tenant": "inference"}
-    plane.wait_for(lambda: plane.read("pod/held", "-n", "inference")["spec"].get("nodeSelector") == held, SEEN_S, "not held")
-    done = plane.run("vera", "create", "-f", "-", said=_pod("elsewhere", "inference"))
-    assert done.returncode == 1 and "labels conflict with its namespace whitelist" in done.stderr, done.stderr
 
 
 def test_a_secret_cannot_be_read_where_it_is_stored(plane, tenants):
@@ -239,28 +197,6 @@ def test_the_audit_log_says_who_asked_for_what(plane, tenants):
     assert {"gpuyard:perception"} <= {group for event in audit for group in event["user"]["groups"]}
     log = (plane.folder / "audit.log").read_text("utf-8")
     assert SECRET not in log and base64.b64encode(SECRET.encode()).decode() not in log
-
-
-def _list(objects):
-    return {"apiVersion": "v1", "kind": "List", "items": objects}
-
-
-def _join(name, gpus, is_control):
-    """Return a node as its kubelet reports it, once the GPU's device plug-in runs on it."""
-    has = {"cpu": "112", "memory": "2Ti", "pods": "110"} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
-    taint = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}
-    node["spec"] = {"taints": [taint] if is_control else []}
-    node["status"] = {"capacity": has, "allocatable": has, "conditions": [{"type": "Ready", "status": "True"}]}
-    return node
-
-
-def _list_untouched(plane, control):
-    """Return the nodes that the node controller has not found ready yet: until then none takes a pod."""
-    nodes = plane.read("nodes")["items"]
-    assert nodes
-    allowed = {"node-role.kubernetes.io/control-plane"}
-    return [node for node in nodes if {taint["key"] for taint in node["spec"].get("taints", [])} - allowed]
 
 
 def _pod(name, namespace, *, gpus=0, selector=None, priority=""):

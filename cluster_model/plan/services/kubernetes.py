@@ -12,6 +12,7 @@ from cluster_model.plan.model import Network, Rack, Server, Switch
 from cluster_model.plan.model.kubernetes import Endpoint, Kubernetes, Node
 from cluster_model.plan.model.overlay import Tenant
 from cluster_model.plan.services.rails import plan_rails
+from cluster_model.plan.services.tenant_nodes import label_tenants, map_owners
 from cluster_model.plan.services.topology import locate_server, name_pod, name_unit
 
 API_PORT = 6443
@@ -53,7 +54,7 @@ def plan_kubernetes(
     rows = {rack.name: rack.row for rack in racks}
     with_pods = {network.name for network in networks if network.tiers > 2}
     leafs = {switch.name: switch for switch in switches if switch.role == "leaf" and switch.network != "oob"}
-    owners = {server: tenant.name for tenant in tenants for server in tenant.servers}
+    owners = map_owners(tenants)
     chosen = [server for server in servers if server.group in {asked.control, *asked.workers}]
     network = asked.network or next((name for name in DEFAULT_NETWORKS if all(find_address(s, name) for s in chosen)), "oob")
     nodes = []
@@ -75,6 +76,8 @@ def plan_kubernetes(
         if tenants:  # empty where the server is nobody's own, so that a selector finds these as well
             labels[f"{PREFIX}tenant"] = owners.get(server.name, "")
         is_control, is_worker = server.group == asked.control, server.group in asked.workers
+        if is_worker:
+            labels |= label_tenants(tenants, owners.get(server.name, ""))
         at = find_address(server, network) or NOWHERE
         nodes.append(Node(server.name, server.group, is_control, is_worker, *at, tuple(sorted(labels.items()))))
     rdma, rails = plan_rails(asked.rdma, networks, [server for server in chosen if server.group in asked.workers])

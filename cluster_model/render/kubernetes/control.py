@@ -41,9 +41,11 @@ def has_pod_security(kubernetes: Kubernetes) -> bool:
 def list_plugins(kubernetes: Kubernetes) -> list[str]:
     """Return the admission plug-ins beside Kubernetes' own; the list takes the place of kubeadm's, which is NodeRestriction.
 
-    Source: Kubernetes documentation, admission controllers: DenyServiceExternalIPs, from 1.21 on.
+    PodNodeSelector has no configuration: then a namespace without the annotation, such as kube-system, has its pods anywhere,
+    and a pod may ask for more than its namespace does. Source: Kubernetes documentation, admission controllers:
+    DenyServiceExternalIPs, from 1.21 on; kubernetes/kubernetes, plugin/pkg/admission/podnodeselector/admission.go.
     """
-    return ["NodeRestriction", *(["DenyServiceExternalIPs"] if kubernetes.minor >= 21 else [])]
+    return ["NodeRestriction", "PodNodeSelector", *(["DenyServiceExternalIPs"] if kubernetes.minor >= 21 else [])]
 
 
 def write_audit() -> Json:

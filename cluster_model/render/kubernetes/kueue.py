@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.overlay import Tenant
 from cluster_model.plan.services.kubernetes import PREFIX, label_unit
+from cluster_model.plan.services.tenant_nodes import may_run
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
 from cluster_model.render.kubernetes.topology import GPU
 
@@ -95,7 +96,8 @@ def share_flavors(flavors: Sequence[Flavor], tenant: Tenant) -> dict[str, str]:
     What its own do not hold it may use of any other flavor: which model is the job's choice, and the quota of the namespace
     holds over all of them. None where all GPUs are other tenants' own.
     """
-    own, others = ([each for each in flavors if each.tenant == owner] for owner in (tenant.name, ""))
+    usable = [each for each in flavors if may_run(tenant.name, each.tenant)]
+    own, others = ([each for each in usable if bool(each.tenant) is owned] for owned in (True, False))
     if tenant.gpus < 0:
         return {flavor.name: NO_LIMIT[GPU] for flavor in (*own, *others)}
     shares, left = {}, tenant.gpus

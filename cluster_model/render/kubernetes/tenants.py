@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.overlay import Tenant
+from cluster_model.plan.services.tenant_nodes import MAY, label_tenant
 from cluster_model.render.kubernetes.kueue import Flavor, list_flavors, make_local_queue, share_flavors
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
 from cluster_model.render.kubernetes.policy import write_policy
 from cluster_model.render.kubernetes.queue_policy import name_queue
-from cluster_model.render.kubernetes.topology import GPU
+from cluster_model.render.kubernetes.quotas import list_quotas
 
 RBAC = "rbac.authorization.k8s.io"
 PRIORITIES = {
@@ -20,6 +21,9 @@ PRIORITIES = {
 }
 """Priority classes, by name: value and what it is for. Our choice; the values leave room between them. None takes the place of
 what runs, since every tenant may name any of them."""
+NODE_SELECTOR = "scheduler.alpha.kubernetes.io/node-selector"
+"""The annotation of a namespace that admission plug-in PodNodeSelector adds to the node selector of each pod in it; a pod that
+asks for another value is refused. Source: Kubernetes documentation, admission controllers: PodNodeSelector."""
 READ = ["get", "list", "watch"]
 WRITE = [*READ, "create", "update", "patch", "delete", "deletecollection"]
 RIGHTS: tuple[tuple[str, list[str], list[str]], ...] = (
@@ -68,9 +72,9 @@ def list_objects(plan: Plan, tenant: Tenant, flavors: Sequence[Flavor]) -> Itera
     name = tenant.name
     level = {"enforce": "baseline", "enforce-version": f"v{plan.kubernetes.version}", "warn": "restricted"}
     labels = [(f"pod-security.kubernetes.io/{key}", value) for key, value in level.items()]
-    yield make_object("v1", "Namespace", name, labels=labels, annotations=name_queue(plan, name))
-    if tenant.gpus >= 0:
-        yield make_object("v1", "ResourceQuota", "gpus", name, spec={"hard": {f"requests.{GPU}": str(tenant.gpus)}})
+    annotations = [(NODE_SELECTOR, f"{label_tenant(name)}={MAY}"), *name_queue(plan, name)]
+    yield make_object("v1", "Namespace", name, labels=labels, annotations=annotations)
+    yield from list_quotas(plan, tenant)
     if share_flavors(flavors, tenant):
         yield make_local_queue(name, name)
     # No default limits: a job that names GPUs alone would be killed for its memory.
