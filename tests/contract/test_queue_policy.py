@@ -118,11 +118,11 @@ def test_every_namespace_of_a_tenant_names_its_queue():
     plain = replace(plan, kubernetes=replace(plan.kubernetes, queueing="kueue"))
     for tenant in plan.tenants:
         namespace, *_ = list_objects(plan, tenant, ())
-        assert namespace["metadata"]["annotations"] == {QUEUE: tenant.name}
+        assert namespace["metadata"]["annotations"][QUEUE] == tenant.name
         assert ask(job("perception"), None, namespace) == (
             "" if tenant.name == "perception" else f"queue perception is not for namespace {tenant.name}: name {tenant.name}"
         )
-        assert "annotations" not in next(list_objects(plain, tenant, ()))["metadata"]
+        assert QUEUE not in next(list_objects(plain, tenant, ()))["metadata"]["annotations"]
 
 
 def test_every_policy_is_in_force_and_refuses_where_it_cannot_tell():
