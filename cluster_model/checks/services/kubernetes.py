@@ -231,7 +231,7 @@ class VersionOld(Rule):
         kubernetes = design.cluster.kubernetes
         if kubernetes is None:
             return
-        minor, newest = int(kubernetes.version.split(".")[1]), max(END_OF_LIFE)
+        minor, newest = kubernetes.minor, max(END_OF_LIFE)
         if minor in END_OF_LIFE or minor == newest + 1:
             return
         yield self.finding(

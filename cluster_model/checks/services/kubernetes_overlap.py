@@ -12,8 +12,9 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Server
-from cluster_model.plan.model.overlay import ServerVlan, Subnet, Tenant
-from cluster_model.plan.tenancy.meetings import list_partners
+from cluster_model.plan.model.overlay import ServerVlan, Subnet
+from cluster_model.plan.services.tenant_nodes import map_owners, may_run
+from cluster_model.plan.tenancy.meetings import list_reached
 
 Clash = tuple[ServerVlan, Subnet, Subnet]
 """The interface that leads there, what a tenant's pods ask for, and what they get, which is another tenant's."""
@@ -43,13 +44,13 @@ class PodsAtOthersAddresses(Rule):
     id, title = "K8S024", "pods that find another tenant at their own addresses"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        tenants = {tenant.name: tenant for tenant in design.plan.tenants}
-        owners = {server: tenant.name for tenant in reversed(design.plan.tenants) for server in tenant.servers}
-        subnets = {tenant.name: _list_reached(tenants, tenant) for tenant in design.plan.tenants}
+        tenants = design.plan.tenants
+        owners = map_owners(tenants)
+        subnets = {tenant.name: list_reached(tenants, tenant) for tenant in tenants}
         met: dict[tuple[str, str, str, str], list[tuple[str, Clash]]] = defaultdict(list)
         for node in design.plan.kubernetes.nodes:
             owner = owners.get(node.name, "")
-            for tenant in [owner] if owner else tenants:
+            for tenant in (name for name in subnets if may_run(name, owner)):
                 clash = _find_clash(design.servers[node.name], tenant, subnets)
                 if clash is not None:
                     met[owner, tenant, clash[0].tenant, clash[0].subnet].append((node.name, clash))
@@ -65,12 +66,6 @@ class PodsAtOthersAddresses(Rule):
                 list_names(names),
                 away if owner else f"name {them} under tenants.{holder}.servers, so that only its pods run there; or {away}",
             )
-
-
-def _list_reached(tenants: dict[str, Tenant], tenant: Tenant) -> list[Subnet]:
-    """Return the subnets that a tenant's VRF leads to: its own, and the visible ones of those that it meets."""
-    partners = list_partners(tenants.values(), tenant)
-    return [*tenant.subnets, *(subnet for partner in partners for subnet in partner.subnets if subnet.visible)]
 
 
 def _find_clash(server: Server, tenant: str, subnets: dict[str, list[Subnet]]) -> Clash | None:

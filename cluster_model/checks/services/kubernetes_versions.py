@@ -10,14 +10,9 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.services.kubernetes import ADVISED
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.services.kubernetes import Kubernetes
 from cluster_model.plan.services.releases import KUBELET_PATCHES, NAMESPACE_LABEL, POD_SECURITY, read_releases
 
 VERSION = "kubernetes.version"
-
-
-def _read_minor(kubernetes: Kubernetes) -> int:
-    return int(kubernetes.version.split(".")[1])
 
 
 class TenantsCutOff(Rule):
@@ -41,7 +36,7 @@ class TenantsCutOff(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         kubernetes = design.cluster.kubernetes
-        if kubernetes is not None and design.cluster.tenants and _read_minor(kubernetes) < NAMESPACE_LABEL:
+        if kubernetes is not None and design.cluster.tenants and kubernetes.minor < NAMESPACE_LABEL:
             yield self.finding(
                 VERSION,
                 f"in Kubernetes {kubernetes.version} tenants' network policies find no namespace by its name: pods reach no DNS",
@@ -74,7 +69,7 @@ class TenantsNotConfined(Rule):
         kubernetes = design.cluster.kubernetes
         if kubernetes is None or not design.cluster.tenants:
             return
-        if NAMESPACE_LABEL <= _read_minor(kubernetes) < POD_SECURITY:
+        if NAMESPACE_LABEL <= kubernetes.minor < POD_SECURITY:
             yield self.finding(
                 VERSION,
                 f"in Kubernetes {kubernetes.version} users of a tenant may start privileged pods, which are root on their node",
@@ -105,7 +100,7 @@ class NumaPolicyIgnored(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         kubernetes = design.cluster.kubernetes
-        if kubernetes is None or kubernetes.numa_policy == "none" or _read_minor(kubernetes) >= KUBELET_PATCHES:
+        if kubernetes is None or kubernetes.numa_policy == "none" or kubernetes.minor >= KUBELET_PATCHES:
             return
         with_gpus = [name for name in kubernetes.workers if any(server.gpus for server in design.group(name))]
         if with_gpus:
@@ -145,7 +140,7 @@ class ImagesUnknown(Rule):
         if kubernetes is None or kubernetes.registry is None:
             return
         version, known = kubernetes.version, list(read_releases())
-        minor = f"1.{_read_minor(kubernetes)}"
+        minor = f"1.{kubernetes.minor}"
         if minor in known:
             return
         whole = version != minor

@@ -86,3 +86,8 @@ class Kubernetes(Model):
     registry: Annotated[str, Field(pattern=REGISTRY, max_length=120)] | None = None
     """Registry that mirrors all images, with a path if they lie below one: quay.io/cilium/cilium is pulled as
     REGISTRY/quay.io/cilium/cilium. Default: images come from where their makers publish them."""
+
+    @property
+    def minor(self) -> int:
+        """The minor number of the version: 36 of 1.36.3."""
+        return int(self.version.split(".")[1])

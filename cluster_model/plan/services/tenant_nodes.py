@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cluster_model.plan.model.overlay import Tenant
 
@@ -12,9 +12,12 @@ over cannot have other tenants' pods come to it. Source: Kubernetes documentatio
 MAY = "true"
 
 
-def map_owners(tenants: Iterable[Tenant]) -> dict[str, str]:
-    """Return the tenant whose own each server is, by the server's name; servers that are nobody's are not in it."""
-    return {server: tenant.name for tenant in tenants for server in tenant.servers}
+def map_owners(tenants: Sequence[Tenant]) -> dict[str, str]:
+    """Return the tenant whose own each server is, by the server's name; servers that are nobody's are not in it.
+
+    A server of two tenants, which a rule refuses, counts for the one of the lower id, as in Membership.
+    """
+    return {server: tenant.name for tenant in reversed(tenants) for server in tenant.servers}
 
 
 def may_run(tenant: str, owner: str) -> bool:

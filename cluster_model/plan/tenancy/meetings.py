@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from cluster_model.plan.model.overlay import BorderPeer, Filter, Meeting, Tenant
+from cluster_model.plan.model.overlay import BorderPeer, Filter, Meeting, Subnet, Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,12 @@ def visible_prefixes(tenant: Tenant) -> tuple[Filter, ...]:
 def list_partners(tenants: Iterable[Tenant], tenant: Tenant) -> list[Tenant]:
     """Return the tenants whose visible subnets a tenant reaches, and that reach its own."""
     return [other for other in tenants if other.name in (*tenant.uses, *tenant.peers) or tenant.name in other.uses]
+
+
+def list_reached(tenants: Iterable[Tenant], tenant: Tenant) -> list[Subnet]:
+    """Return the subnets that a tenant's VRF leads to: its own, and the visible ones of its partners."""
+    partners = list_partners(tenants, tenant)
+    return [*tenant.subnets, *(subnet for partner in partners for subnet in partner.subnets if subnet.visible)]
 
 
 def passes(prefix: str, filters: tuple[Filter, ...]) -> bool:

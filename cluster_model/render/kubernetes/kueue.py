@@ -97,7 +97,7 @@ def share_flavors(flavors: Sequence[Flavor], tenant: Tenant) -> dict[str, str]:
     holds over all of them. None where all GPUs are other tenants' own.
     """
     usable = [each for each in flavors if may_run(tenant.name, each.tenant)]
-    own, others = ([each for each in usable if bool(each.tenant) is owned] for owned in (True, False))
+    own, others = [each for each in usable if each.tenant], [each for each in usable if not each.tenant]
     if tenant.gpus < 0:
         return {flavor.name: NO_LIMIT[GPU] for flavor in (*own, *others)}
     shares, left = {}, tenant.gpus

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, collapse_addresses, summarize_ad
 
 from cluster_model.plan.model import Plan, Server
 from cluster_model.plan.model.overlay import Tenant
-from cluster_model.plan.tenancy.meetings import list_partners
+from cluster_model.plan.tenancy.meetings import list_partners, list_reached
 from cluster_model.render.kubernetes.objects import Json
 
 LINK_LOCAL = IPv4Network("169.254.0.0/16")
@@ -16,13 +16,10 @@ LINK_LOCAL = IPv4Network("169.254.0.0/16")
 
 def write_policy(plan: Plan, tenant: Tenant) -> Json:
     """Return a policy under which pods speak with whom servers of the tenant speak: all else is dropped, both ways."""
-    partners = list_partners(plan.tenants, tenant)
-    names = [tenant.name, *(partner.name for partner in partners)]
+    names = [tenant.name, *(partner.name for partner in list_partners(plan.tenants, tenant))]
     pods = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}} for name in names]
-    prefixes = [subnet.prefix for subnet in tenant.subnets]
-    prefixes += [subnet.prefix for partner in partners for subnet in partner.subnets if subnet.visible]
     closed = list_closed(plan)
-    inside: list[Json] = [*pods, *_open(prefixes, closed)]
+    inside: list[Json] = [*pods, *_open([subnet.prefix for subnet in list_reached(plan.tenants, tenant)], closed)]
     outside = _open(_list_outside(plan, tenant), [*closed, *_list_inner(plan)], _list_foreign(plan, tenant))
     resolver = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
