@@ -16,6 +16,7 @@ import orjson
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.plan.model import Management, Network, Pdu, Plan, Server, ServerPort, Switch
 from cluster_model.render.inventory.gpu import describe_gpu, describe_nccl
+from cluster_model.render.inventory.kubernetes import describe_kubernetes, describe_nodes
 from cluster_model.render.services import list_services
 from cluster_model.render.tenants import describe_border_peers, describe_tenants, list_memberships
 
@@ -37,8 +38,15 @@ def render_inventory(plan: Plan, catalogue: Catalogue, inputs: Mapping[str, str]
     shared: dict[str, Vars] = {}
     rows = {rack.name: rack.row for rack in plan.racks}
     tenants = list_memberships(plan)
+    nodes = describe_nodes(plan)
     for group, servers in _by_group(plan.servers).items():
-        described = {server.name: _describe_server(server, plan, catalogue, rows, tenants) for server in servers}
+        described = {
+            server.name: {
+                **_describe_server(server, plan, catalogue, rows, tenants),
+                "gpuyard_kubernetes_node": nodes.get(server.name, {}),
+            }
+            for server in servers
+        }
         shared[f"group_{safe(group)}"] = _hoist(described)
         hostvars |= described
     hostvars |= {switch.name: _describe_switch(switch, plan, catalogue, rows) for switch in plan.switches}
@@ -153,6 +161,7 @@ def _describe_cluster(plan: Plan) -> Vars:
         "gpuyard_nvme_targets": plan.nvme_targets,
         "gpuyard_tenants": describe_tenants(plan),
         "gpuyard_border_peers": describe_border_peers(plan),
+        "gpuyard_kubernetes": describe_kubernetes(plan),
         "gpuyard_lossless": {
             "data_dscp": lossless.data_dscp,
             "data_tos": lossless.data_tos,

@@ -40,7 +40,7 @@ def render_kubeadm(plan: Plan) -> Iterator[tuple[str, bytes]]:
             _write_file(about, [_write_join(kubernetes, node, servers[node.name])]),
         )
     for model in sorted(
-        {servers[node.name].model for node in kubernetes.nodes if _has_patch(kubernetes, node, servers[node.name])}
+        {servers[node.name].model for node in kubernetes.nodes if has_patch(kubernetes, node, servers[node.name])}
     ):
         path = f"kubernetes/kubeadm/patches/{write_label(model)}/kubeletconfiguration+merge.yaml"
         yield path, _write_file(f"What kubelets on servers of {model} do otherwise.", [_write_patch(kubernetes)])
@@ -109,7 +109,7 @@ def _write_registration(kubernetes: Kubernetes, node: Node, server: Server) -> J
     }
     if node.is_control and node.is_worker:
         registration["taints"] = []  # without the key kubeadm keeps users' pods away from the control plane
-    patched = {"patches": {"directory": f"{FOLDER}/patches"}} if _has_patch(kubernetes, node, server) else {}
+    patched = {"patches": {"directory": f"{FOLDER}/patches"}} if has_patch(kubernetes, node, server) else {}
     return {"nodeRegistration": registration, **patched}
 
 
@@ -174,7 +174,7 @@ def _write_kubelet(kubernetes: Kubernetes) -> Json:
     }
 
 
-def _has_patch(kubernetes: Kubernetes, node: Node, server: Server) -> bool:
+def has_patch(kubernetes: Kubernetes, node: Node, server: Server) -> bool:
     """Return whether the kubelet of a node is told something that others are not."""
     return node.is_worker and server.gpus > 0 and kubernetes.minor >= KUBELET_PATCHES
 

@@ -58,9 +58,15 @@ def describe(plan: Plan) -> Iterator[str]:
         yield f"\nKubernetes {found['version']}: {control}, {workers}; {QUEUEING[found['queueing']]}."
 
 
+def list_groups(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the servers of the control plane, of which the first begins the cluster, and the workers; one may be both."""
+    yield from (("kubernetes_control", node.name) for node in plan.kubernetes.nodes if node.is_control)
+    yield from (("kubernetes_worker", node.name) for node in plan.kubernetes.nodes if node.is_worker)
+
+
 QUEUEING = {
     "volcano": "jobs wait in Volcano's queues",
     "kueue": "jobs wait in Kueue's queues",
     "none": "no queues for jobs",
 }
-SERVICE = RenderedService("kubernetes", "kubernetes", render_kubernetes, summarize, describe)
+SERVICE = RenderedService("kubernetes", "kubernetes", render_kubernetes, summarize, describe, list_groups)
