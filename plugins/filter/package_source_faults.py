@@ -40,9 +40,13 @@ _value:
   elements: str
 """
 
-BUILT_IN = ["nvidia-cuda", "nvidia-container-toolkit", "doca"]
-CHECKED = ["nvidia-cuda", "nvidia-container-toolkit"]
+BUILT_IN = ["nvidia-cuda", "nvidia-container-toolkit", "doca", "docker"]
+CHECKED = ["nvidia-cuda", "nvidia-container-toolkit", "docker"]
 """Sources whose fingerprints the role knows."""
+MINOR = re.compile(r"kubernetes-1\.([0-9]+)")
+"""Kubernetes' source of a minor version; the role knows its fingerprint."""
+OLDEST_MINOR = 24
+"""The first that the vendor's server has."""
 
 
 def package_source_faults(arguments: dict[str, Any]) -> list[str]:
@@ -52,12 +56,20 @@ def package_source_faults(arguments: dict[str, Any]) -> list[str]:
     mode = arguments["package_source_mode"]
     known = sorted({*BUILT_IN, *own})
     faults = []
-    unknown = [name for name in names if name not in known]
+    minors = {name: int(found[1]) for name in names if (found := MINOR.fullmatch(name))}
+    unknown = [name for name in names if name not in known and name not in minors]
     if unknown:
         fix = "correct the name, or describe it in package_source_repositories"
-        faults.append(tell("package_source_names", ", ".join(unknown), f"names out of {', '.join(known)}", fix))
+        expected = f"names out of {', '.join([*known, 'kubernetes-1.MINOR'])}"
+        faults.append(tell("package_source_names", ", ".join(unknown), expected, fix))
     faults += _find_wrong_place(arguments, mode)
-    unchecked = [name for name in names if name in known and name not in CHECKED and "fingerprints" not in own.get(name, {})]
+    old = [name for name, minor in minors.items() if minor < OLDEST_MINOR and "url" not in own.get(name, {})]
+    if mode == "vendor" and old:
+        expected = f"kubernetes-1.{OLDEST_MINOR} or newer, since pkgs.k8s.io has none older"
+        fix = f"plan a newer version, or set package_source_repositories.{old[0]}.url"
+        faults.append(tell("package_source_names", ", ".join(old), expected, fix))
+    checked = {*CHECKED, *minors}
+    unchecked = [name for name in names if name in known and name not in checked and "fingerprints" not in own.get(name, {})]
     if unchecked:
         expected = "the 40 digits of each key that the vendor signs with"
         fix = "read them from a second place than the key, and set package_source_repositories.NAME.fingerprints"
@@ -65,7 +77,7 @@ def package_source_faults(arguments: dict[str, Any]) -> list[str]:
     if mode == "vendor" and "doca" in names and not own.get("doca", {}).get("url") and not arguments["versions_doca"]:
         fix = "set it in the version lock, or set package_source_repositories.doca.url"
         faults.append(tell("versions_doca", "", "a release such as 3.2.1, which the vendor's URL names", fix))
-    nowhere = [name for name in names if name in own and name not in BUILT_IN and "url" not in own[name]]
+    nowhere = [name for name in names if name in own and name not in [*BUILT_IN, *minors] and "url" not in own[name]]
     if mode == "vendor" and nowhere:
         value, fix = f"no url for {', '.join(nowhere)}", "set package_source_repositories.NAME.url"
         faults.append(tell("package_source_repositories", value, "one, since package_source_mode is vendor", fix))

@@ -14,7 +14,7 @@ import yaml
 
 from roles import ROOT, read_defaults
 
-NAMES = ["nvidia-cuda", "nvidia-container-toolkit", "doca"]
+NAMES = ["nvidia-cuda", "nvidia-container-toolkit", "doca", "docker", "kubernetes-1.36"]
 SYSTEMS = {
     "debian": "debian debian 12 x86_64",
     "ubuntu": "debian ubuntu 24.04 x86_64",
@@ -25,14 +25,46 @@ SYSTEMS = {
 CUDA = "https://developer.download.nvidia.com/compute/cuda/repos"
 TOOLKIT = "https://nvidia.github.io/libnvidia-container/stable"
 DOCA = "https://linux.mellanox.com/public/repo/doca/3.2.1"
+DOCKER = "https://download.docker.com/linux"
+KUBERNETES = "https://pkgs.k8s.io/core:/stable:/v1.36"
 EXPECTED = {
-    "debian": [f"{CUDA}/debian12/x86_64/", f"{TOOLKIT}/deb/amd64/", f"{DOCA}/debian12/x86_64/"],
-    "ubuntu": [f"{CUDA}/ubuntu2404/x86_64/", f"{TOOLKIT}/deb/amd64/", f"{DOCA}/ubuntu24.04/x86_64/"],
-    "grace": [f"{CUDA}/ubuntu2204/sbsa/", f"{TOOLKIT}/deb/arm64/", f"{DOCA}/ubuntu22.04/aarch64/"],
-    "rocky": [f"{CUDA}/rhel9/x86_64/", f"{TOOLKIT}/rpm/x86_64/", f"{DOCA}/rhel9/x86_64/"],
+    "debian": [
+        f"{CUDA}/debian12/x86_64/",
+        f"{TOOLKIT}/deb/amd64/",
+        f"{DOCA}/debian12/x86_64/",
+        f"{DOCKER}/debian/",
+        f"{KUBERNETES}/deb/",
+    ],
+    "ubuntu": [
+        f"{CUDA}/ubuntu2404/x86_64/",
+        f"{TOOLKIT}/deb/amd64/",
+        f"{DOCA}/ubuntu24.04/x86_64/",
+        f"{DOCKER}/ubuntu/",
+        f"{KUBERNETES}/deb/",
+    ],
+    "grace": [
+        f"{CUDA}/ubuntu2204/sbsa/",
+        f"{TOOLKIT}/deb/arm64/",
+        f"{DOCA}/ubuntu22.04/aarch64/",
+        f"{DOCKER}/ubuntu/",
+        f"{KUBERNETES}/deb/",
+    ],
+    "rocky": [
+        f"{CUDA}/rhel9/x86_64/",
+        f"{TOOLKIT}/rpm/x86_64/",
+        f"{DOCA}/rhel9/x86_64/",
+        f"{DOCKER}/rhel/9/x86_64/stable/",
+        f"{KUBERNETES}/rpm/",
+    ],
     "mirror": [f"https://mirror.example.net/apt/{name}/" for name in NAMES],
     "folder": [f"file:///srv/packages/{name}/" for name in NAMES],
-    "own": ["https://ours.example.net/cuda/", f"{TOOLKIT}/deb/amd64/", f"{DOCA}/debian12/x86_64/"],
+    "own": [
+        "https://ours.example.net/cuda/",
+        f"{TOOLKIT}/deb/amd64/",
+        f"{DOCA}/debian12/x86_64/",
+        f"{DOCKER}/debian/",
+        f"{KUBERNETES}/deb/",
+    ],
 }
 ANSWERS = {
     "mirror": {"package_source_mode": "mirror", "package_source_mirror": "https://mirror.example.net/apt"},
