@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import find_major, tell
 
 DOCUMENTATION = r"""
@@ -107,7 +108,7 @@ def _find_wrong_settings(arguments: dict[str, Any]) -> list[str]:
 
 
 def _find_wrong_tests(arguments: dict[str, Any]) -> list[str]:
-    if not arguments["cuda_nccl_tests"]:
+    if not boolean(arguments["cuda_nccl_tests"]):  # -e gives a text
         return []
     version, digest = str(arguments["cuda_nccl_tests_version"]), str(arguments["cuda_nccl_tests_sha256"])
     faults = []
