@@ -5,6 +5,10 @@ place where it differs, then looks. `containerd config dump` is what containerd 
 dump made without the drop-in file. containerd before 2.0 merges files by plugin, not by key
 (github.com/containerd/containerd/issues/5837): the drop-in file has to repeat the CRI plugin's whole part, runc's entry too,
 which Debian's config.toml leaves to the defaults; and it is out of date as soon as another file changes. Python 3.9 suffices.
+
+No file may be of a newer version than config.toml, if that has one, and none than those before it: up to 2.2 containerd drops
+the parts of older ones, up to 2.3.4 it does not start (containerd/containerd#12891, #13939; tags v2.2.0 and v2.3.4,
+cmd/containerd/server/config/config.go). A dump is of the newest, 4 from 2.3 on. Read in its source, not run here.
 """
 
 from __future__ import annotations
@@ -22,6 +26,10 @@ from pathlib import Path
 
 CONFIG = Path("/etc/containerd/config.toml")
 DROP_IN = Path("/etc/containerd/conf.d/99-nvidia.toml")
+WITHOUT_CRI = re.compile(r"^disabled_plugins\s*=\s*\[[^\]]*[\"'](?:io\.containerd\.grpc\.v1\.)?cri[\"']", re.MULTILINE)
+VERSION = re.compile(r"^version\s*=\s*(\d+)", re.MULTILINE)
+CRI_2, CRI_3 = "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
+"""What has the runtimes in a file of version 2, and of 3 and 4, which differ elsewhere."""
 IMPORTS = re.compile(r"^imports\s*=\s*\[([^\]]*)\]", re.MULTILINE)
 DUE = Path("/run/gpuyard/container_toolkit")
 PODMAN = Path("/usr/bin/podman")
@@ -121,6 +129,7 @@ def look_at_containerd(*, differs: bool) -> dict[str, object]:
         "kubernetes": any(Path(path).exists() for path in KUBERNETES),
         "imports": imports,
         "imported": is_imported(imports),
+        "without_cri": CONFIG.exists() and WITHOUT_CRI.search(CONFIG.read_text("utf-8")) is not None,
         "differs": differs,
         "runs": set(unit.split()) == {"ActiveState=active", "UnitFileState=enabled"},
         "runtime": find(values, ".runtimes.nvidia.options.BinaryName"),
@@ -152,8 +161,25 @@ def dump_without(folder: Path) -> Path:
     bare, dump = folder / "bare.toml", folder / "config.toml"
     bare.write_text(IMPORTS.sub(f"imports = {json.dumps(others)}", text), "utf-8")
     command = ["containerd", "--config", str(bare), "config", "dump"]
-    dump.write_bytes(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    dump.write_text(lower(said, VERSION.search(text)), "utf-8")
     return dump
+
+
+def lower(dump: str, config: re.Match[str] | None) -> str:
+    """Return a dump as a file of config.toml's version, or of 3 where that has none; what containerd 1 prints as it is.
+
+    The server's part of version 4 is left as it is, since nvidia-ctk takes the runtimes' alone. For version 2 they go by their
+    old name, without the folders of CNI plug-ins, which containerd would convert wrongly: those stay as the other files say.
+    """
+    printed = VERSION.search(dump)
+    if not printed or int(printed[1]) < 3:
+        return dump
+    if not config or int(config[1]) != 2:
+        return VERSION.sub("version = 3", dump, count=1)
+    tables = re.split(r"^(?=[ \t]*\[)", VERSION.sub("version = 2", dump, count=1), flags=re.MULTILINE)
+    kept = "".join(table for table in tables if not re.match(rf"\s*\[plugins\.[\"']{re.escape(CRI_2)}[\"']", table))
+    return re.sub(r"^[ \t]*bin_dirs? = .*\n", "", kept.replace(CRI_3, CRI_2), flags=re.MULTILINE)
 
 
 def make(options: list[str]) -> bytes:

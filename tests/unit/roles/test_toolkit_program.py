@@ -68,6 +68,27 @@ def test_imports_are_read(text, imports):
     assert program.read_imports(text) == imports
 
 
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        (None, False),
+        ("version = 2\n", False),
+        ('disabled_plugins = ["cri"]\n', True),
+        ("disabled_plugins = ['a', 'io.containerd.grpc.v1.cri']\n", True),
+        ("disabled_plugins = ['io.containerd.other.cri']\n", False),
+        ('#disabled_plugins = ["cri"]\n', False),
+        ("disabled_plugins = []\n", False),
+    ],
+)
+def test_whether_kubernetes_part_is_left_out(text, without, tmp_path, monkeypatch):
+    """As the config.toml of containerd.io has it."""
+    monkeypatch.setattr(program, "CONFIG", tmp_path / "config.toml")
+    monkeypatch.setenv("PATH", str(tmp_path))  # no containerd
+    if text is not None:
+        program.CONFIG.write_text(text)
+    assert program.look_at_containerd(differs=True)["without_cri"] is without
+
+
 def test_other_imports_stay_while_the_drop_in_file_is_made(tmp_path, monkeypatch):
     monkeypatch.setattr(program, "CONFIG", tmp_path / "config.toml")
     monkeypatch.setattr(program, "DROP_IN", tmp_path / "conf.d/99-nvidia.toml")
@@ -82,6 +103,47 @@ def test_other_imports_stay_while_the_drop_in_file_is_made(tmp_path, monkeypatch
     monkeypatch.setenv("PATH", str(containerd.parent), prepend=":")
     text = program.dump_without(tmp_path).read_text()
     assert text == f'version = 2\nimports = ["{tmp_path}/conf.d/50-mirror.toml"]\n'
+
+
+# As `containerd config dump` of containerd 2.3 prints it, of which config.toml of an older version is a part.
+DUMP_4 = """version = 4
+imports = ['/etc/containerd/conf.d/*.toml']
+[plugins]
+  [plugins.'io.containerd.cri.v1.images']
+    snapshotter = 'overlayfs'
+  [plugins.'io.containerd.cri.v1.runtime']
+    enable_cdi = true
+    [plugins.'io.containerd.cri.v1.runtime'.containerd]
+      default_runtime_name = 'runc'
+      [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+        runtime_type = 'io.containerd.runc.v2'
+    [plugins.'io.containerd.cri.v1.runtime'.cni]
+      bin_dir = ''
+      bin_dirs = ['/opt/cni/bin']
+      conf_dir = '/etc/cni/net.d'
+  [plugins.'io.containerd.grpc.v1.cri']
+    disable_tcp_service = true
+  [plugins.'io.containerd.server.v1.grpc']
+    address = '/run/containerd/containerd.sock'
+"""
+
+
+@pytest.mark.parametrize(("config", "version"), [("imports = []\n", 3), ("version = 3\n", 3), ("version = 4\n", 3)])
+def test_a_dump_is_of_no_newer_version_than_other_files(config, version):
+    found = tomllib.loads(program.lower(DUMP_4, program.VERSION.search(config)))
+    assert found == tomllib.loads(DUMP_4) | {"version": version}
+
+
+def test_a_dump_is_of_config_tomls_version_2():
+    found = tomllib.loads(program.lower(DUMP_4, program.VERSION.search("version = 2\n")))
+    asked = tomllib.loads(DUMP_4)["plugins"]["io.containerd.cri.v1.runtime"]
+    assert found["version"] == 2
+    assert found["plugins"]["io.containerd.grpc.v1.cri"] == asked | {"cni": {"conf_dir": "/etc/cni/net.d"}}
+    assert "io.containerd.cri.v1.runtime" not in found["plugins"]
+
+
+def test_what_containerd_1_prints_stays():
+    assert program.lower(DUMPS["1.6"], program.VERSION.search("version = 2\n")) == DUMPS["1.6"]
 
 
 @pytest.mark.parametrize(
