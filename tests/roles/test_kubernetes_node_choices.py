@@ -1,0 +1,220 @@
+"""What the role kubernetes_node finds wrong with a host, and chooses for it: hosts that no container here is.
+
+Its own variables and templates, and container_toolkit's, are evaluated by Ansible for hosts whose look is given.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from roles import ROOT, read, read_defaults
+from tests.slowness import stretch
+
+TEMPLATES = ROOT / "roles/kubernetes_node/templates"
+ASKED = {
+    "kubernetes_node": {
+        "wrong": f"{{{{ lookup('ansible.builtin.template', '{TEMPLATES}/wrong.yml.j2') | from_json }}}}",
+        "drop_in": f"{{{{ lookup('ansible.builtin.template', '{TEMPLATES}/containerd.toml.j2') }}}}",
+        "cannot_join": f"{{{{ lookup('ansible.builtin.template', '{TEMPLATES}/cannot_join.yml.j2') | from_json }}}}",
+        "state": "{{ __kubernetes_node_state if __kubernetes_node_answers else '' }}",
+        "lacks": "{{ __kubernetes_node_lacks }}",
+        "held": "{{ __kubernetes_node_held }}",
+        "free": "{{ __kubernetes_node_free }}",
+        "swap": "{{ __kubernetes_node_swap }}",
+        "sources": "{{ kubernetes_node_package_sources }}",
+    },
+    "container_toolkit": {
+        "package": "{{ container_toolkit_engine_packages.containerd }}",
+        "sources": "{{ container_toolkit_package_sources }}",
+    },
+}
+NODE = {
+    "gpuyard_name": "gpu-001",
+    "gpuyard_kubernetes_node": {"address": "10.0.0.1", "control": False, "worker": True, "patches": ""},
+    "gpuyard_kubernetes": {
+        "release": "1.36.3",
+        "endpoint": {"mode": "local", "name": "kubernetes.example.net", "address": "127.0.0.1", "port": 7443},
+    },
+    "kubernetes_node_tree": "/srv/build/none",
+    "versions_container_toolkit": "1.18.1-1",
+}
+NONE = {"present": False, "version": "", "containers": {}, "systemd_cgroup": "", "imports": [], "config_version": 0}
+LOOK = {
+    **{"family": "debian", "hostname": "gpu-001", "cgroup": 2, "swap": [], "packages": [], "sources": [], "named": []},
+    **{"proxy": "", "server": "", "ca": "", "remains": [], "making": False, "containerd": NONE},
+    "join": hashlib.sha256().hexdigest(),
+}
+
+
+def answer(version="v1.36.3", **about):
+    """Return variables of a host whose control server said this."""
+    said = {"ca": "", "version": version, "away": ["gpu-001"], "other": [], "unseated": {}} | about
+    return {"__kubernetes_node_asked": {"results": [{"item": "control-001", "rc": 0, "stdout": json.dumps(said)}]}}
+
+
+UNSEATED = {"unseated": {"gpu-001": ["rail0 10.64.0.2/31", "rail1 10.66.0.2/31"]}}
+JOINED = {"server": "https://kubernetes.example.net:7443", "packages": [["kubelet", "1.37.0", "hi"]]}
+
+
+def have(package, version, **containerd):
+    """Return a look at a host that has this containerd."""
+    brought = [[package, f"{version}.1", "ii"]] if package else []
+    return {"packages": brought, "containerd": NONE | {"present": True, "version": version} | containerd}
+
+
+HOSTS = {
+    "nothing": ({}, {}),
+    "distributions-own": ({}, {"kubernetes_node_containerd_package": "containerd"}),
+    "debian": (have("containerd", "1.6"), {}),
+    "debian-in-use": (have("containerd", "1.6", containers={"default": 1, "k8s.io": 3}), {}),
+    "debian-by-choice": (have("containerd", "1.7"), {"kubernetes_node_containerd_package": "containerd"}),
+    "docker": (have("containerd.io", "1.7"), {}),
+    "rocky": (have("containerd.io", "1.7") | {"family": "redhat"}, {}),
+    "by-hand": (have("", "1.7"), {}),
+    "older-kubernetes": (have("containerd", "1.6"), {"kubernetes_node_version": "1.35.7"}),
+    "new": (have("containerd", "2.2"), {}),
+    "new-with-an-older-file": (have("containerd.io", "2.3", config_version=2), {}),
+    "new-with-a-newer-file": (have("containerd.io", "2.3", config_version=4), {}),
+    # What the control servers say
+    "same-version": ({}, answer("v1.36.0")),
+    "newer-cluster": ({}, answer("v1.37.1")),
+    "older-cluster": ({}, answer("v1.35.7")),
+    "older-cluster-joined": (JOINED, answer("v1.35.7", away=[])),
+    "unseated": ({}, answer(**UNSEATED)),
+    "unseated-with-other-labels": (JOINED, answer(away=[], other=["gpu-001"], **UNSEATED)),
+    "unseated-and-right": (JOINED, answer(away=[], **UNSEATED)),
+    # What `-e name=false` gives
+    "texts": (
+        JOINED | {"swap": ["/dev/sda2"]},
+        answer("v1.37.0") | {f"kubernetes_node_{name}": "false" for name in ("hold", "reset", "swap_off")},
+    ),
+    "true-texts": (
+        JOINED | {"swap": ["/dev/sda2"]},
+        answer("v1.37.0") | {f"kubernetes_node_{name}": "true" for name in ("hold", "reset", "swap_off")},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory):
+    """Return what each role finds and chooses for each host, by role and host."""
+    folder = tmp_path_factory.mktemp("choices")
+    groups, plays = {}, []
+    for role, asked in ASKED.items():
+        files = [ROOT / "roles" / role / kind / "main.yml" for kind in ("defaults", "vars")]
+        variables = {name: value for file in files for name, value in read(file).items()} | NODE
+        hosts = {
+            f"{role}-{name}": {
+                "__kubernetes_node_looked": {"stdout": json.dumps(LOOK | look)},
+                "__kubernetes_node_asked": {"results": [{"item": "control-001", "rc": 1, "stderr": "no cluster"}]},
+            }
+            | own
+            for name, (look, own) in HOSTS.items()
+        }
+        hosts |= {"container_toolkit-no-node": {"gpuyard_kubernetes_node": {}}} if role == "container_toolkit" else {}
+        groups[role] = {"vars": variables, "hosts": hosts}
+        plays.append({"hosts": role, "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": asked}}]})
+    (folder / "hosts.json").write_text(json.dumps({"all": {"children": groups}}))
+    (folder / "play.yml").write_text(json.dumps(plays))
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(folder / "none.cfg"),
+        "ANSIBLE_HOME": str(folder / "home"),
+        "ANSIBLE_CALLBACKS_ENABLED": "ansible.builtin.tree",
+        "ANSIBLE_CALLBACK_TREE_DIR": str(folder / "chosen"),
+    }
+    command = [Path(sys.executable).parent / "ansible-playbook", "-i", folder / "hosts.json", folder / "play.yml"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=stretch(600))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    said = {file.name: json.loads(file.read_text())["msg"] for file in (folder / "chosen").glob("*")}
+    return {role: {name.removeprefix(f"{role}-"): said[name] for name in said if name.startswith(role)} for role in ASKED}
+
+
+def test_both_roles_install_the_same_containerd_on_a_node(chosen):
+    """site.yml comes first, with container_toolkit: what it installs, kubernetes.yml must not refuse."""
+    toolkit, node = chosen["container_toolkit"], chosen["kubernetes_node"]
+    assert toolkit["nothing"]["package"] == read_defaults("kubernetes_node")["kubernetes_node_containerd_package"]
+    assert toolkit["nothing"]["package"] in node["nothing"]["lacks"]
+    assert "docker" in toolkit["nothing"]["sources"] and "docker" in node["nothing"]["sources"]
+    assert toolkit["distributions-own"]["package"] == "containerd" and "containerd" in node["distributions-own"]["lacks"]
+    assert toolkit["distributions-own"]["sources"] == ["nvidia-container-toolkit"]
+    assert toolkit["no-node"] == {"package": "containerd", "sources": ["nvidia-container-toolkit"]}
+
+
+REFUSED = {
+    "debian": ("1.6", "apt-get purge --allow-change-held-packages containerd there; then run again"),
+    "debian-in-use": (
+        "1.6",
+        "take it out of service, since containers run there, which end (default: 1, k8s.io: 3); then apt-get purge "
+        "--allow-change-held-packages containerd there; then run again",
+    ),
+    "debian-by-choice": (
+        "1.7",
+        "set kubernetes_node_containerd_package to containerd.io; then apt-get purge --allow-change-held-packages containerd "
+        "there; then run again",
+    ),
+    "docker": ("1.7", "apt-get install --allow-change-held-packages containerd.io there; then run again"),
+    "rocky": ("1.7", "dnf --disableplugin=versionlock upgrade containerd.io there; then run again"),
+    "by-hand": ("1.7", "remove the program containerd there, which no package of ours brought; then run again"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_containerd_that_is_too_old_is_refused_with_the_way_out(name, chosen):
+    told = [line for line in chosen["kubernetes_node"][name]["wrong"] if "containerd" in line]
+    version, fix = REFUSED.get(name, ("", ""))
+    said = f"containerd {version}; expected 2.0 or newer, since Kubernetes 1.36.3 supports none older; fix: {fix}"
+    assert told == ([f"kubernetes_node-{name}: {said}"] if fix else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("nothing", 3), ("docker", 2), ("new", 3), ("new-with-an-older-file", 2), ("new-with-a-newer-file", 3)]
+)
+def test_the_drop_in_file_is_of_containerds_version(name, version, chosen):
+    """Where there is none, as in check mode on a new server, it is of the one that is installed; newer than config.toml never."""
+    assert f"\nversion = {version}\n" in chosen["kubernetes_node"][name]["drop_in"]
+
+
+SKEW = (
+    "kubelet 1.36.3; expected 1.35 or older, since the API server of control-001 is v1.35.7; fix: upgrade the control servers "
+    'first, or set kubernetes.version: "1.35" in the intent, render, and run playbooks/kubernetes.yml again'
+)
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_kubelet_newer_than_the_api_server_is_neither_installed_nor_joins(name, chosen):
+    found = chosen["kubernetes_node"][name]
+    for told in (found["wrong"], found["cannot_join"]):
+        expected = [f"kubernetes_node-{name}: {SKEW}"] if name == "older-cluster" else []
+        assert [line for line in told if "API server of" in line] == expected
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_no_node_is_labeled_before_the_pools_of_its_rails_know_it(name, chosen):
+    told = [line for line in chosen["kubernetes_node"][name]["cannot_join"] if "pools of rails" in line]
+    if name not in {"unseated", "unseated-with-other-labels"}:
+        assert told == []
+        return
+    (line,) = told
+    assert "links, rail0 10.64.0.2/31, rail1 10.66.0.2/31; expected them there before its labels" in line
+    assert line.endswith("; fix: run playbooks/kubernetes.yml with --tags objects and without --limit, then run again")
+
+
+def test_a_text_that_says_false_is_false(chosen):
+    """`-e kubernetes_node_reset=false` is a text, which Ansible leaves one."""
+    false, true = chosen["kubernetes_node"]["texts"], chosen["kubernetes_node"]["true-texts"]
+    assert (false["state"], true["state"]) == ("lost", "begun")
+    assert (false["swap"], true["swap"]) == ([], ["swap"])
+    assert (false["free"], true["free"]) == (["kubelet"], [])
+    assert [line for line in false["wrong"] if "swap on /dev/sda2" in line] != []
+    assert [line for line in true["wrong"] if "swap on /dev/sda2" in line] == []
+
+
+def test_what_an_upgrade_would_restart_is_held(chosen):
+    assert {"kubelet", "containerd.io", "haproxy"} <= set(chosen["kubernetes_node"]["nothing"]["held"])
+    assert "containerd" not in chosen["kubernetes_node"]["nothing"]["held"]
