@@ -1,0 +1,240 @@
+# Copyright: gpuyard maintainers
+# GNU General Public License v3.0 or later (see https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find what forbids to make or to change a control plane, from what its servers said of themselves. It runs on the controller."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_interface
+from typing import Any
+
+from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import tell
+
+DOCUMENTATION = r"""
+name: kubernetes_control_wrong
+short_description: Finds what forbids to make or to change a control plane
+description:
+  - Judges what all control servers said of themselves against the plan and each other, before anything is changed.
+author: gpuyard maintainers
+options:
+  _input:
+    description: >-
+      What is rendered (C(tree), C(rendered), C(cluster), C(files), C(router)), who there is (C(servers), C(play), C(nodes)), the
+      names of C(secrets), what each server said (C(looks)), and whether this is a dry run (C(check)), in which nothing is missed
+      that an earlier play of the same run would have brought about.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Refuse what cannot work
+  ansible.builtin.assert:
+    that: about | gpuyard.cluster.kubernetes_control_wrong | length == 0
+"""
+
+RETURN = r"""
+_value:
+  description: What is wrong, a sentence each with place, what is there, what was expected, and how to fix it.
+  type: list
+  elements: str
+"""
+
+REFERENCE = re.compile(r"\{\{gpuyard-secret:([a-z0-9-]+)")
+SECRET = re.compile(r"^\s*(?:- )?secret: *['\"]?([^\s'\"]+)", re.MULTILINE)
+VERSION = re.compile(r"v1\.([0-9]+)\.")
+FREE_GB = 2.0
+"""Below which no server is made: etcd's file may have 2 GB, its own quota. Source: etcd documentation, system limits."""
+
+
+def kubernetes_control_wrong(about: dict[str, Any]) -> list[str]:
+    """Return what is wrong."""
+    if not about["rendered"]:
+        fix = "gpuyard render the cluster, and have its intent say kubernetes"
+        return [tell("kubernetes_control_tree", about["tree"], "a rendered tree with kubernetes/kubeadm/init.yaml", fix)]
+    return [*_judge_files(about), *_judge_servers(about), *_judge_cluster(about)]
+
+
+def _find_minor(version: str) -> int:
+    """Return 36 of v1.36.3, less than any where there is none."""
+    found = VERSION.match(version)
+    return int(found[1]) if found else -9
+
+
+def _list_having(about: dict[str, Any]) -> list[str]:
+    return [name for name in about["servers"] if about["looks"][name].get("state") == "member"]
+
+
+def _judge_files(about: dict[str, Any]) -> Iterator[str]:
+    """Tell what lacks to the files that are delivered, and a key that would lock Secrets up."""
+    texts = [file["content"] for file in about["files"]]
+    for secret in sorted({name for text in texts for name in REFERENCE.findall(text)}):
+        fix = f'set {{{secret}: "{{{{ vault_... }}}}"}}, 32 bytes in Base64, as `head -c 32 /dev/urandom | base64` prints'
+        yield tell("kubernetes_control_secrets", f"no {secret}", f"{secret}, which the rendered files name", fix)
+    keys = {hashlib.sha256(secret.encode()).hexdigest()[:16] for text in texts for secret in SECRET.findall(text)}
+    for name in _list_having(about):
+        lost = [key for key in about["looks"][name]["keys"] if key not in keys]
+        if lost:
+            fix = "give the secret that the cluster was made with; without it nobody reads its Secrets any more"
+            yield tell(f"{name}: encryption.yaml", "another key", "a key that this run has too", fix)
+
+
+def _judge_servers(about: dict[str, Any]) -> Iterator[str]:
+    """Tell what is wrong with single servers of this play."""
+    wanted = str(about["cluster"]["kubernetesVersion"])
+    endpoint = str(about["cluster"].get("controlPlaneEndpoint", "")).rpartition(":")[0]
+    for name in about["servers"]:
+        look, node = about["looks"][name], about["nodes"][name]
+        if name not in about["play"] or not look:
+            continue
+        if not node["address"]:
+            yield tell(
+                name,
+                "no control server in the tree",
+                f"kubernetes/kubeadm/join/{node['node']}.yaml",
+                "gpuyard render the cluster",
+            )
+            continue
+        if look["running"]:
+            fix = "wait until it has ended, then run again; see ps -C kubeadm"
+            yield tell(f"{name}: kubeadm", "one runs there now", "none, since a run that was cut off may go on", fix)
+        if look["state"] == "remains":
+            yield tell(
+                name,
+                f"only {', '.join(look['parts'])}",
+                "a whole control server, or nothing of one",
+                f"complete it by hand, or run there: kubeadm reset --force; rm -rf {' '.join(look['parts'])}",
+            )
+        if look["state"] == "member" and look["name"] not in ("", node["node"]):
+            fix = f"rename it back in the plan, or take it out: playbooks/kubernetes_remove.yml -e node={look['name']}"
+            yield tell(f"{name}: node's name", look["name"], node["node"], fix)
+        addresses = [ip_interface(address) for address in look["addresses"]]
+        if ip_address(node["address"]) not in [address.ip for address in addresses]:
+            yield tell(
+                f"{name}: addresses",
+                ", ".join(look["addresses"]),
+                f"{node['address']}, which its API server is to listen on",
+                "run playbooks/network.yml, or render the plan that the server is installed by",
+            )
+        yield from _judge_endpoint(about, name, endpoint, addresses)
+        if look["state"] != "member":
+            yield from _judge_new(about, name, wanted)
+
+
+def _judge_endpoint(about: dict[str, Any], name: str, endpoint: str, addresses: list[Any]) -> Iterator[str]:
+    """Tell an endpoint that does not lead to the cluster from here."""
+    # In a dry run the role kubernetes_node has not written it yet.
+    resolved = about["looks"][name]["endpoint"]
+    if not resolved and not about["check"]:
+        fix = "run playbooks/kubernetes.yml without --tags, whose first play writes it into /etc/hosts"
+        yield tell(f"{name}: {endpoint}", "no address", "an address of that name", fix)
+    shared = re.search(r"virtual_ipaddress \{\s*([0-9a-f.:]+)/", about["router"])
+    if not shared:
+        return
+    address = ip_address(shared[1])
+    if not any(address in own.network and own.network.prefixlen < own.max_prefixlen for own in addresses):
+        yield tell(
+            f"{name}: kubernetes.endpoint.address",
+            str(address),
+            f"an address in a network of the server: {', '.join(str(own) for own in addresses)}",
+            "choose one of the subnet of the control servers, or mode local",
+        )
+    if resolved and str(address) not in resolved and not about["check"]:
+        fix = "have the name's address changed in DNS or /etc/hosts"
+        yield tell(f"{name}: {endpoint}", ", ".join(resolved), str(address), fix)
+
+
+def _judge_new(about: dict[str, Any], name: str, wanted: str) -> Iterator[str]:
+    """Tell what forbids to make a server: kubeadm makes clusters of its own minor version and of the one before.
+
+    To a cluster that is there it adds servers of the cluster's own: a kubelet may not be newer than any API server, and kubeadm
+    makes no control plane newer than itself. Source: Kubernetes documentation, version skew policy.
+    """
+    look = about["looks"][name]
+    # In a dry run the role kubernetes_node has not installed the plan's version yet.
+    have = wanted if about["check"] else look["kubeadm"]
+    running = {other: about["looks"][other]["version"] for other in _list_having(about) if about["looks"][other]["version"]}
+    oldest = min(running, key=lambda other: _find_minor(running[other]), default="")
+    if oldest:
+        minor = _find_minor(running[oldest])
+        if _find_minor(have) != minor:
+            fix = f'say version: "1.{minor}" under kubernetes in the intent, and render'
+            fix = f"join it after the upgrade, or {fix}" if _find_minor(have) > minor else fix
+            yield tell(f"{name}: kubeadm", have or "not there", f"v1.{minor}, since {oldest} has {running[oldest]}", fix)
+    elif _find_minor(have) - _find_minor(wanted) not in (0, 1):
+        yield tell(
+            f"{name}: kubeadm",
+            have or "not there",
+            f"{wanted}, or the minor version after it",
+            "name the packages' repository of that version, and run playbooks/kubernetes.yml",
+        )
+    if look["free_gb"] < FREE_GB:
+        yield tell(f"{name}: /var/lib/etcd", f"{look['free_gb']} GB free", f"{FREE_GB:g} GB or more", "make room")
+
+
+def _judge_cluster(about: dict[str, Any]) -> Iterator[str]:
+    """Tell what forbids to change the cluster as a whole."""
+    looks, having = about["looks"], _list_having(about)
+    silent = [name for name in about["servers"] if not looks[name]]
+    turns = [name for name in about["servers"] if name in about["play"] and name not in having and looks[name]]
+    if not turns:
+        return
+    if not having:
+        first = about["servers"][0]
+        if about["nodes"][first]["node"] != about["first"]:
+            fix = "give the servers in the order of the plan"
+            yield tell("kubernetes_control_servers", first, f"{about['first']} first, which init.yaml is made for", fix)
+        if silent:
+            fix = "bring them up; a run before anybody knows whether they have the cluster could make a second one"
+            yield tell(
+                "control servers", f"{', '.join(silent)}: no answer", "an answer of each, since none other has the cluster", fix
+            )
+        elif first not in about["play"]:
+            fix = f"leave out --limit, or name {first} in it"
+            yield tell("play", ", ".join(about["play"]), f"{first} in it, on which the cluster is made", fix)
+        return
+    authorities = {name: looks[name]["ca"] for name in [*having, *(name for name in turns if looks[name]["state"] == "none")]}
+    cluster = authorities[having[0]]
+    strangers = [name for name, authority in authorities.items() if authority not in ("", cluster)]
+    if strangers:
+        yield tell(
+            f"{', '.join(strangers)}: /etc/kubernetes/pki/ca.crt",
+            "another cluster's CA",
+            f"the CA of {having[0]}",
+            "see which cluster is the right one, and run kubeadm reset --force on the servers of the other",
+        )
+    yield from _judge_quorum(about, having, turns)
+
+
+def _judge_quorum(about: dict[str, Any], having: list[str], turns: list[str]) -> Iterator[str]:
+    """Tell where etcd would be left without a majority.
+
+    A server that joins counts before it answers, in versions of kubeadm below 1.29 at once: with a silent member beside it, one
+    more that fails stops etcd.
+    """
+    answering = [name for name in having if about["looks"][name]["ready"]]
+    if not answering:
+        fix = "see journalctl -u kubelet and crictl ps -a there; boot control servers that are down"
+        yield tell(", ".join(having), "no API server answers", "one that does, before others join", fix)
+        return
+    members = about["looks"][answering[0]]["members"]
+    leaving = {about["nodes"][name]["node"] for name in turns}
+    up = [member["name"] for member in members if member["answers"]]
+    down = [member["name"] or member["peer"] for member in members if not member["answers"] and member["name"] not in leaving]
+    if down or len(up) < len(members) // 2 + 1:
+        yield tell(
+            "etcd",
+            f"{len(up)} of {len(members)} members answer{', not ' + ', '.join(down) if down else ''}",
+            f"all but {', '.join(turns)}, before the number of members changes",
+            "bring them up, or take them out: playbooks/kubernetes_remove.yml -e node=NAME",
+        )
+
+
+class FilterModule:
+    """The filter of this file."""
+
+    def filters(self) -> dict[str, Any]:
+        """Return it by its name."""
+        return {"kubernetes_control_wrong": kubernetes_control_wrong}

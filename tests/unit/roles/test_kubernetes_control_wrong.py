@@ -1,0 +1,239 @@
+"""What forbids to make or to change a control plane, by what its servers said of themselves."""
+
+import copy
+import hashlib
+import importlib
+import sys
+
+import pytest
+
+SERVERS = ["control-001", "control-002", "control-003"]
+SECRET = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+KEY = hashlib.sha256(SECRET.encode()).hexdigest()[:16]
+NEW = {
+    "state": "none",
+    "making": "",
+    "running": False,
+    "version": "",
+    "parts": [],
+    "name": "",
+    "ca": "",
+    "keys": [],
+    "kubeadm": "v1.36.3",
+    "endpoint": ["127.0.0.1"],
+    "free_gb": 80.0,
+    "ready": False,
+    "members": [],
+}
+
+
+@pytest.fixture
+def judge(collection, monkeypatch):
+    """Return the filter, as Ansible finds it."""
+    monkeypatch.syspath_prepend(str(collection))
+    name = "kubernetes_control_wrong"
+    module = importlib.import_module(f"ansible_collections.gpuyard.cluster.plugins.filter.{name}")
+    yield module.FilterModule().filters()[name]
+    for name in [name for name in sys.modules if name.startswith("ansible_collections")]:
+        del sys.modules[name]
+
+
+def describe(having=(), down=(), play=SERVERS, looks=None, **about):
+    """Return a control plane: who has the cluster, whose etcd is silent, who is in the play, and what else is otherwise."""
+    members = [
+        {"name": name, "id": "1", "peer": "", "learner": False, "answers": name not in down} for name in SERVERS if name in having
+    ]
+    found = {}
+    for number, name in enumerate(SERVERS, 1):
+        found[name] = NEW | {"addresses": ["127.0.0.1/8", f"10.0.0.{number}/24"]}
+        if name in having:
+            found[name] |= {"state": "member", "name": name, "ca": "aa", "keys": [KEY], "ready": name not in down}
+            found[name]["version"] = "v1.36.3" if name not in down else ""
+            found[name]["members"] = copy.deepcopy(members)
+        other = (looks or {}).get(name, {})
+        found[name] = {} if other is None else found[name] | other
+    return {
+        "tree": "/srv/build/lab",
+        "rendered": True,
+        "cluster": {"kubernetesVersion": "v1.36.3", "controlPlaneEndpoint": "kubernetes.lab.example.net:7443"},
+        "first": "control-001",
+        "servers": SERVERS,
+        "play": list(play),
+        "nodes": {name: {"node": name, "address": f"10.0.0.{number}"} for number, name in enumerate(SERVERS, 1)},
+        "looks": found,
+        "files": [{"path": "/etc/kubernetes/gpuyard/encryption.yaml", "content": f"  secret: '{SECRET}'\n"}],
+        "router": "",
+        "check": False,
+    } | about
+
+
+GOOD = {
+    "three new servers": describe(),
+    "one has the cluster, two join": describe(having=SERVERS[:1]),
+    "the first comes anew": describe(having=SERVERS[1:]),
+    "one more in a play of its own": describe(having=SERVERS[:2], play=SERVERS[2:]),
+    "all is as it should be": describe(having=SERVERS),
+    "all is made, one is down, and nothing is to be made": describe(having=SERVERS, down=SERVERS[2:]),
+    "half-made, its member of etcd silent": describe(
+        having=SERVERS, down=SERVERS[2:], looks={"control-003": {"state": "half", "making": "join", "ca": "aa"}}
+    ),
+    "whole, though kubeadm was cut off": describe(having=SERVERS[:1], looks={"control-001": {"making": "init"}}),
+    "a dry run on servers that lack all": describe(
+        check=True,
+        router="virtual_ipaddress {\n        10.0.0.10/24 dev eno1\n    }",
+        looks={"control-001": {"kubeadm": "", "endpoint": []}, "control-002": {"kubeadm": "v1.35.7", "endpoint": ["10.0.0.9"]}},
+    ),
+    "a dry run of a join": describe(check=True, having=SERVERS[:1], looks={"control-002": {"kubeadm": "", "endpoint": []}}),
+    "a join before the last server is upgraded": describe(
+        having=SERVERS[:2],
+        looks={
+            "control-001": {"version": "v1.36.3"},
+            "control-002": {"version": "v1.35.7"},
+            "control-003": {"kubeadm": "v1.35.7"},
+        },
+    ),
+    "an older minor version than kubeadm": describe(
+        cluster={"kubernetesVersion": "v1.35.7", "controlPlaneEndpoint": "kubernetes.lab.example.net:7443"}
+    ),
+    "an address that they share": describe(
+        router="virtual_ipaddress {\n        10.0.0.10/24 dev eno1\n    }",
+        looks={name: {"endpoint": ["10.0.0.10"]} for name in SERVERS},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_what_can_be_done_is_not_refused(name, judge):
+    assert judge(GOOD[name]) == []
+
+
+BAD = {
+    "nothing rendered": (
+        describe(rendered=False),
+        "kubernetes_control_tree: /srv/build/lab; expected a rendered tree with kubernetes/kubeadm/init.yaml; fix: gpuyard",
+    ),
+    "no secret": (
+        describe(files=[{"path": "e", "content": "secret: '{{gpuyard-secret:kubernetes-encryption}}'"}]),
+        "kubernetes_control_secrets: no kubernetes-encryption; expected kubernetes-encryption, which the rendered files name",
+    ),
+    "another secret than the cluster's": (
+        describe(having=SERVERS, looks={"control-002": {"keys": ["0123456789abcdef"]}}),
+        "control-002: encryption.yaml: another key; expected a key that this run has too; fix: give",
+    ),
+    "no kubeadm": (
+        describe(looks={"control-001": {"kubeadm": ""}}),
+        "control-001: kubeadm: not there; expected v1.36.3, or the minor version after it; fix: name",
+    ),
+    "an older kubeadm": (
+        describe(looks={"control-001": {"kubeadm": "v1.35.7"}}),
+        "control-001: kubeadm: v1.35.7; expected v1.36.3, or the minor version after it; fix: name",
+    ),
+    "kubeadm is newer than the cluster": (
+        describe(having=SERVERS[:2], looks={"control-002": {"version": "v1.35.7"}}),
+        "control-003: kubeadm: v1.36.3; expected v1.35, since control-002 has v1.35.7; fix: join it after the upgrade, or "
+        'say version: "1.35" under kubernetes in the intent, and render',
+    ),
+    "kubeadm is newer than the cluster, which the plan agrees with": (
+        describe(
+            having=SERVERS[:2],
+            looks={name: {"version": "v1.35.7"} for name in SERVERS[:2]},
+            cluster={"kubernetesVersion": "v1.35.7", "controlPlaneEndpoint": "kubernetes.lab.example.net:7443"},
+        ),
+        "control-003: kubeadm: v1.36.3; expected v1.35, since control-001 has v1.35.7; fix: ",
+    ),
+    "kubeadm is older than the cluster": (
+        describe(having=SERVERS[:2], looks={"control-003": {"kubeadm": "v1.35.7"}}),
+        "control-003: kubeadm: v1.35.7; expected v1.36, since control-001 has v1.36.3; fix: say",
+    ),
+    "a dry run of a join with a plan that is ahead": (
+        describe(
+            having=SERVERS[:2],
+            check=True,
+            looks={"control-001": {"version": "v1.35.7"}, "control-002": {"version": "v1.35.7"}, "control-003": {"kubeadm": ""}},
+        ),
+        "control-003: kubeadm: v1.36.3; expected v1.35, since control-001 has v1.35.7; fix: ",
+    ),
+    "kubeadm runs": (
+        describe(looks={"control-001": {"state": "half", "making": "init", "running": True}}),
+        "control-001: kubeadm: one runs there now; expected none, since a run that was cut off may go on; fix: ",
+    ),
+    "an address that it will not have in a real run either": (
+        describe(check=True, looks={"control-002": {"addresses": ["10.0.0.9/24"]}}),
+        "control-002: addresses: 10.0.0.9/24; expected 10.0.0.2",
+    ),
+    "an endpoint outside of its network": (
+        describe(
+            router="virtual_ipaddress {\n        10.9.0.10/24 dev eno1\n    }",
+            looks={name: {"endpoint": ["10.9.0.10"]} for name in SERVERS},
+        ),
+        "control-001: kubernetes.endpoint.address: 10.9.0.10; expected an address in a network of the server: 127.0.0.1/8, "
+        "10.0.0.1/24; fix: choose one of the subnet of the control servers, or mode local",
+    ),
+    "an endpoint that leads elsewhere": (
+        describe(
+            router="virtual_ipaddress {\n        10.0.0.10/24 dev eno1\n    }",
+            looks={name: {"endpoint": ["10.0.0.9"]} for name in SERVERS},
+        ),
+        "control-001: kubernetes.lab.example.net: 10.0.0.9; expected 10.0.0.10; fix: have the name's address changed",
+    ),
+    "a name without an address": (
+        describe(looks={"control-002": {"endpoint": []}}),
+        "control-002: kubernetes.lab.example.net: no address; expected an address of that name; fix: run",
+    ),
+    "another cluster's CA": (
+        describe(having=SERVERS, looks={"control-003": {"state": "none", "ca": "bb", "name": ""}}),
+        "control-003: /etc/kubernetes/pki/ca.crt: another cluster's CA; expected the CA of control-001; fix: see",
+    ),
+    "two clusters": (
+        describe(having=SERVERS[:2], looks={"control-002": {"ca": "bb"}}),
+        "control-002: /etc/kubernetes/pki/ca.crt: another cluster's CA; expected the CA of control-001; fix: see which cluster",
+    ),
+    "quorum": (
+        describe(having=SERVERS[:2], down=["control-002"]),
+        "etcd: 1 of 2 members answer, not control-002; expected all but control-003, before the number of members changes; fix: ",
+    ),
+    "no API server": (
+        describe(having=SERVERS[:2], down=SERVERS[:2]),
+        "control-001, control-002: no API server answers; expected one that does, before others join; fix: see journalctl",
+    ),
+    "another node's name": (
+        describe(having=SERVERS, looks={"control-002": {"name": "master-2"}}),
+        "control-002: node's name: master-2; expected control-002; fix: rename it back in the plan, or take it out",
+    ),
+    "not its address": (
+        describe(looks={"control-002": {"addresses": ["10.0.0.9/24"]}}),
+        "control-002: addresses: 10.0.0.9/24; expected 10.0.0.2, which its API server is to listen on; fix: run",
+    ),
+    "no room": (
+        describe(looks={"control-001": {"free_gb": 0.4}}),
+        "control-001: /var/lib/etcd: 0.4 GB free; expected 2 GB or more; fix: make room",
+    ),
+    "remains of something": (
+        describe(looks={"control-003": {"state": "remains", "parts": ["/var/lib/etcd/member"]}}),
+        "control-003: only /var/lib/etcd/member; expected a whole control server, or nothing of one; fix: complete",
+    ),
+    "nobody knows whether one has the cluster": (
+        describe(looks={"control-003": None}),
+        "control servers: control-003: no answer; expected an answer of each, since none other has the cluster; fix: bring",
+    ),
+    "the first is not in the play": (
+        describe(play=SERVERS[1:]),
+        "play: control-002, control-003; expected control-001 in it, on which the cluster is made; fix: leave out --limit",
+    ),
+    "another order than the plan's": (
+        describe(first="control-003"),
+        "kubernetes_control_servers: control-001; expected control-003 first, which init.yaml is made for; fix: give the servers",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_work_is_refused(name, judge):
+    about, words = BAD[name]
+    found = judge(about)
+    assert any(fault.startswith(words) for fault in found), found
+    assert SECRET not in str(found)
+
+
+def test_a_server_that_is_down_forbids_nothing_where_nothing_is_made(judge):
+    assert judge(describe(having=SERVERS, looks={"control-003": None})) == []
