@@ -77,6 +77,8 @@ def _write_init(kubernetes: Kubernetes, node: Node, server: Server) -> Json:
     return _write_document(
         kubernetes,
         "InitConfiguration",
+        # What kubeadm makes one token of, which nobody joins by; by itself it would open the cluster for a day.
+        bootstrapTokens=[{"ttl": "1h0m0s"}],
         localAPIEndpoint=_write_address(node),
         **_write_registration(kubernetes, node, server),
     )
