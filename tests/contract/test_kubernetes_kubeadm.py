@@ -227,6 +227,13 @@ def test_ranges_are_those_of_the_plan(example):
     assert 2 ** (32 - part) - 3 >= found["KubeletConfiguration"]["maxPods"]
 
 
+def test_one_pod_takes_neither_all_processes_nor_all_of_etcd():
+    found = read_init(render_example("driving"))
+    assert 0 < found["KubeletConfiguration"]["podPidsLimit"] < 4_194_304 // 2
+    (quota,) = found["ClusterConfiguration"]["etcd"]["local"]["extraArgs"]
+    assert quota == {"name": "quota-backend-bytes", "value": str(8 * 1024**3)}
+
+
 def ask(program, *arguments):
     """Return what a program complains of."""
     found = shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin")

@@ -22,6 +22,12 @@ SOCKET = "unix:///run/containerd/containerd.sock"
 RESERVED, RESERVED_WITH_GPUS = {"cpu": "500m", "memory": "1Gi"}, {"cpu": "2", "memory": "8Gi"}
 """What a kubelet keeps from pods for the system: our choice. A server with GPUs runs more beside them, such as DCGM, and a CPU
 manager that gives whole CPUs away wants at least one for itself."""
+PIDS = 65_536
+"""Of a pod, threads too, at most: our choice, some times what eight ranks with their data loaders need. Without it one pod can
+take all that a node has, which are 4,194,304 (Linux, pid_max)."""
+ETCD_BYTES = 8 << 30
+"""Beyond it etcd takes no writes, of anybody, until an administrator makes room: four times its own default, and the most that
+its documentation suggests. Source: etcd documentation, System limits: Storage size limit."""
 
 
 def render_kubeadm(plan: Plan) -> Iterator[tuple[str, bytes]]:
@@ -152,6 +158,7 @@ def _write_cluster(plan: Plan) -> Json:
             "extraArgs": _write_arguments(kubernetes, {"node-cidr-mask-size": str(kubernetes.node_prefix), "profiling": "false"})
         },
         scheduler={"extraArgs": _write_arguments(kubernetes, {"profiling": "false"})},
+        etcd={"local": {"extraArgs": _write_arguments(kubernetes, {"quota-backend-bytes": str(ETCD_BYTES)})}},
     )
 
 
@@ -172,6 +179,7 @@ def _write_kubelet(kubernetes: Kubernetes) -> Json:
         "kind": "KubeletConfiguration",
         "cgroupDriver": "systemd",
         "maxPods": kubernetes.pods_per_node,
+        "podPidsLimit": PIDS,
         "systemReserved": RESERVED,
     }
 

@@ -9,6 +9,7 @@ from cluster_model.plan.model.overlay import Tenant
 from cluster_model.plan.services.tenant_nodes import MAY, label_tenant
 from cluster_model.render.kubernetes.kueue import Flavor, list_flavors, make_local_queue, share_flavors
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
+from cluster_model.render.kubernetes.pod_policy import TENANT, list_pod_policies
 from cluster_model.render.kubernetes.policy import write_policy
 from cluster_model.render.kubernetes.queue_policy import name_queue
 from cluster_model.render.kubernetes.quotas import list_quotas
@@ -24,6 +25,10 @@ what runs, since every tenant may name any of them."""
 NODE_SELECTOR = "scheduler.alpha.kubernetes.io/node-selector"
 """The annotation of a namespace that admission plug-in PodNodeSelector adds to the node selector of each pod in it; a pod that
 asks for another value is refused. Source: Kubernetes documentation, admission controllers: PodNodeSelector."""
+NETWORK_POLICY = "tenant.gpuyard.io"
+"""Its dot keeps it: when a job with Volcano's plug-in svc ends, Volcano deletes the network policy with the job's name, whoever
+made it. A job with a dot never gets so far: that plug-in makes a Service of its name first, and no Service has a dot. Source:
+Volcano v1.15.0, pkg/controllers/job/plugins/distributed-framework/svc/svc.go, OnJobAdd and OnJobDelete."""
 READ = ["get", "list", "watch"]
 WRITE = [*READ, "create", "update", "patch", "delete", "deletecollection"]
 RIGHTS: tuple[tuple[str, list[str], list[str]], ...] = (
@@ -49,12 +54,15 @@ config/components/rbac: the viewer roles of workload, localqueue and pending_wor
 
 
 def render_tenants(plan: Plan) -> Iterator[tuple[str, bytes]]:
-    """Yield the priority classes, and a file for each tenant."""
+    """Yield the priority classes, what pods of tenants may not ask, and a file for each tenant."""
     classes = (
         make_object("scheduling.k8s.io/v1", "PriorityClass", name, value=value, preemptionPolicy="Never", description=about)
         for name, (value, about) in PRIORITIES.items()
     )
     yield "kubernetes/priorities.yaml", write_objects("Priorities that jobs may have.", classes)
+    policies = list(list_pod_policies(plan))
+    if policies:
+        yield "kubernetes/pod-policy.yaml", write_objects("What the API server refuses of tenants' pods.", policies)
     flavors = list_flavors(plan) if plan.kubernetes.queueing == "kueue" else []
     for tenant in plan.tenants:
         about = f"Namespace, quota, rights and network policy of tenant {tenant.name}."
@@ -71,7 +79,7 @@ def list_objects(plan: Plan, tenant: Tenant, flavors: Sequence[Flavor]) -> Itera
     """
     name = tenant.name
     level = {"enforce": "baseline", "enforce-version": f"v{plan.kubernetes.version}", "warn": "restricted"}
-    labels = [(f"pod-security.kubernetes.io/{key}", value) for key, value in level.items()]
+    labels = [(TENANT, name), *((f"pod-security.kubernetes.io/{key}", value) for key, value in level.items())]
     annotations = [(NODE_SELECTOR, f"{label_tenant(name)}={MAY}"), *name_queue(plan, name)]
     yield make_object("v1", "Namespace", name, labels=labels, annotations=annotations)
     yield from list_quotas(plan, tenant)
@@ -87,4 +95,4 @@ def list_objects(plan: Plan, tenant: Tenant, flavors: Sequence[Flavor]) -> Itera
     users = {"kind": "Group", "apiGroup": RBAC, "name": f"gpuyard:{name}"}
     role = {"kind": "Role", "apiGroup": RBAC, "name": "user"}
     yield make_object(f"{RBAC}/v1", "RoleBinding", "users", name, subjects=[users], roleRef=role)
-    yield make_object("networking.k8s.io/v1", "NetworkPolicy", "tenant", name, spec=write_policy(plan, tenant))
+    yield make_object("networking.k8s.io/v1", "NetworkPolicy", NETWORK_POLICY, name, spec=write_policy(plan, tenant))

@@ -38,6 +38,10 @@ WEBHOOKS = (
 )
 """Volcano's own and one more, which gives a PodGroup its namespace's queue. Source: Volcano v1.15.0, chart's values.yaml."""
 
+CONTROL = "node-role.kubernetes.io/control-plane"
+"""Label and taint of control servers. Volcano's controllers may read every Secret: they do not run beside tenants' pods. Source:
+Kubernetes documentation, well-known labels, annotations and taints."""
+
 
 def render_values(plan: Plan) -> Iterator[tuple[str, bytes]]:
     """Yield a file of values for each chart that the cluster installs."""
@@ -134,12 +138,12 @@ def _write_network_operator(_plan: Plan) -> Json:
 
 def _write_volcano(plan: Plan) -> Json:
     """Return values for Volcano: its webhook goes by the namespaces' queues, its scheduler by HyperNodes, where there are any."""
-    custom = {}
+    custom: Json = {"default_ns": {CONTROL: ""}, "default_tolerations": [{"key": CONTROL, "operator": "Exists"}]}
     if plan.tenants:
         custom["enabled_admissions"] = WEBHOOKS
     if next(list_hypernodes(plan), None) is not None:
         custom["scheduler_config_override"] = yaml.safe_dump(SCHEDULER, sort_keys=False)
-    return {"custom": custom} if custom else {}
+    return {"custom": custom}
 
 
 def _put(values: Json, key: str, value: Any) -> None:

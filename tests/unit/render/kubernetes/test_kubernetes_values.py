@@ -10,6 +10,9 @@ from cluster_model.render.kubernetes.images import list_images, render_images
 from cluster_model.render.kubernetes.values import list_node_interfaces, render_values, write_values
 from tests.planned import open_example
 
+PLACE = ("default_ns", "default_tolerations")
+"""Where Volcano runs, by its values."""
+
 
 @pytest.fixture(scope="module")
 def plan():
@@ -88,15 +91,22 @@ def test_volcano_places_by_hypernodes_where_there_are_some(plan):
     plugins = [plugin["name"] for tier in told["tiers"] for plugin in tier["plugins"]]
     assert {"gang", "network-topology-aware"} <= set(plugins)
     assert len(plugins) == len(set(plugins))
-    assert set(write_values(replace(plan, topology=()), "volcano")["custom"]) == {"enabled_admissions"}
+    assert set(write_values(replace(plan, topology=()), "volcano")["custom"]) == {*PLACE, "enabled_admissions"}
 
 
 def test_volcano_gives_what_names_no_queue_its_namespaces(plan):
     webhooks = write_values(plan, "volcano")["custom"]["enabled_admissions"].split(",")
     assert "/podgroups/mutate" in webhooks
     assert len(webhooks) == len(set(webhooks)) == 8
-    assert set(write_values(replace(plan, tenants=()), "volcano")["custom"]) == {"scheduler_config_override"}
-    assert write_values(replace(plan, tenants=(), topology=()), "volcano") == {}
+    assert set(write_values(replace(plan, tenants=()), "volcano")["custom"]) == {*PLACE, "scheduler_config_override"}
+
+
+def test_volcano_runs_on_control_servers(plan):
+    """Its controllers may read every Secret, and tenants' pods run on workers."""
+    told = write_values(replace(plan, tenants=(), topology=()), "volcano")["custom"]
+    assert set(told) == set(PLACE)
+    assert told["default_ns"] == {"node-role.kubernetes.io/control-plane": ""}
+    assert told["default_tolerations"] == [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}]
 
 
 def test_charts_follow_what_the_cluster_has(plan):
