@@ -178,7 +178,15 @@ def test_all_kinds_that_are_rendered_are_looked_for():
         opened = open_example(example)
         plan = replace(opened.plan, kubernetes=replace(opened.plan.kubernetes, queueing=queueing))
         for path, data in render_kubernetes(plan, opened.catalogue):
-            if path.startswith(("kubernetes/network/", "kubernetes/priorities", "kubernetes/tenants/", "kubernetes/topology/")):
+            if path.startswith(
+                (
+                    "kubernetes/network/",
+                    "kubernetes/pod-policy",
+                    "kubernetes/priorities",
+                    "kubernetes/tenants/",
+                    "kubernetes/topology/",
+                )
+            ):
                 found |= {(each["apiVersion"], each["kind"]) for each in yaml.safe_load_all(data)}
     assert found == load("objects").KINDS | {("v1", "Node")}
 
