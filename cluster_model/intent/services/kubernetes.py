@@ -70,10 +70,10 @@ class Kubernetes(Model):
     """Where nodes and users reach the API server."""
     numa_policy: Literal["none", "best-effort", "restricted", "single-numa-node"] = "best-effort"
     """How kubelets of servers with GPUs place CPUs, GPUs and NICs of a pod on NUMA nodes: the topology manager's policy."""
-    rdma: Literal["host-device", "none"] | None = None
-    """How pods reach the compute network: by taking whole ports of their node, each with the address that it has on the host,
-    or not at all. Default: `host-device` where the network is RoCE, rail-optimized, and every port of the workers can be told
-    apart on its host, else `none`."""
+    rdma: Literal["host-device", "shared", "none"] | None = None
+    """How pods reach the compute network: by taking whole ports of their node, each with the address that it has on the host; on
+    InfiniBand by using all ports beside other pods, `shared`; or not at all. Default: `host-device` where the network is RoCE,
+    rail-optimized, and every port of the workers can be told apart on its host, else `none`."""
     region: Name | None = None
     """Region that nodes are labeled with; default: the cluster's name."""
     zone: Name | None = None

@@ -60,7 +60,7 @@ class Kubernetes:
     nodes: tuple[Node, ...] = ()
     cni: str = "cilium"  # cilium | calico
     registry: str = ""  # with its path: what mirrors all images; empty: none
-    rdma: str = "none"  # host-device | none
+    rdma: str = "none"  # host-device | shared | none
     rails: tuple[Rail, ...] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""Plan the rails that pods take: which there are, whose port is on each, and what hinders it."""
+"""Plan how pods get on the compute network: the rails that they take, whose port is on each, and what hinders it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,26 @@ class Misfit:
     fix: str
 
 
+NO_ADDRESS = Misfit(
+    "pods that share a port of the compute network have no address of their own on it",
+    "technology infiniband, where RDMA needs none",
+    "roce, where a link has one for its whole port",
+    "set rdma to host-device or none, or leave it out",
+)
+
+
 def plan_rails(asked: str | None, networks: Sequence[Network], workers: Sequence[Server]) -> tuple[str, tuple[Rail, ...]]:
-    """Return how pods reach the compute network, `host-device` or `none`, and its rails in order of plane and number.
+    """Return how pods reach the compute network, and the rails that they take in order of plane and number.
 
     Args:
         asked: what the intent says; None: `host-device` where it fits.
         networks: networks, which know their prefixes.
         workers: the built servers that run pods.
     """
-    if asked == "none" or find_misfit(networks, workers) is not None:
+    if asked == "none" or find_misfit(networks, workers, shared=asked == "shared") is not None:
         return "none", ()
+    if asked == "shared":
+        return asked, ()
     network = next(network for network in networks if network.name == NETWORK)
     reached = next(part.prefix for part in network.slices if part.name == "hosts")
     found: defaultdict[tuple[int, int, str], list[tuple[Server, ServerPort]]] = defaultdict(list)
@@ -76,8 +86,11 @@ def list_ports(server: Server) -> list[ServerPort]:
     return [port for port in server.ports if port.network == NETWORK]
 
 
-def find_misfit(networks: Sequence[Network], workers: Sequence[Server]) -> Misfit | None:
-    """Return what keeps pods from taking rails; None where nothing does. The first server of a group speaks for all of it."""
+def find_misfit(networks: Sequence[Network], workers: Sequence[Server], shared: bool = False) -> Misfit | None:
+    """Return what keeps pods from taking rails, or from sharing ports; None where nothing does.
+
+    The first server of a group speaks for all of it.
+    """
     network = next((network for network in networks if network.name == NETWORK), None)
     samples: dict[str, Server] = {}
     for server in workers:
@@ -90,6 +103,8 @@ def find_misfit(networks: Sequence[Network], workers: Sequence[Server]) -> Misfi
             "none",
             "set rdma to none, or leave it out",
         )
+    if shared:
+        return None if network.technology == "infiniband" else NO_ADDRESS
     if network.technology != "roce" or network.design != "rail-optimized":
         return Misfit(
             "the compute network has no rails with addresses that a pod could take",

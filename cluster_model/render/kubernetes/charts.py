@@ -19,11 +19,15 @@ CNI = {"cilium": "cilium", "calico": "tigera-operator"}
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A container image. `digest` is of its index over all processors; empty where no source has it."""
+    """A container image. `digest` is of its index over all processors; empty where no source has it.
+
+    `rdma` is the way to the compute network that alone needs it.
+    """
 
     name: str
     tag: str
     digest: str = ""
+    rdma: str = ""
 
     @property
     def reference(self) -> str:
@@ -64,7 +68,7 @@ def list_charts(plan: Plan) -> list[Chart]:
     names = [CNI[plan.kubernetes.cni]]
     if any(server.gpus for server in _list_workers(plan)):
         names.append("gpu-operator")
-    if plan.kubernetes.rails:
+    if plan.kubernetes.rdma != "none":
         names.append("network-operator")
     charts = read_charts()
     return [charts[name] for name in (*names, plan.kubernetes.queueing) if name in charts]

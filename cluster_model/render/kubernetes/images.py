@@ -15,7 +15,8 @@ def list_images(plan: Plan, more: Iterable[Image] = ()) -> list[Image]:
         plan: the plan.
         more: images that no chart runs, such as those of the control plane.
     """
-    images = {image for chart in list_charts(plan) for image in chart.images} | set(more)
+    charts = {image for chart in list_charts(plan) for image in chart.images if image.rdma in ("", plan.kubernetes.rdma)}
+    images = charts | set(more)
     return sorted(images, key=lambda image: image.reference)
 
 

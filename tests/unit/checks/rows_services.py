@@ -90,6 +90,15 @@ def _rails(**second):
     return chain(intent("kubernetes.rdma", "host-device"), *found)
 
 
+SHARED = intent("kubernetes.rdma", "shared")
+
+
+def _shared_by(*tenants):
+    """Return the change to pods of these tenants that share ports on InfiniBand."""
+    named = {name: {"id": n, "subnets": {"a": {"id": 1, "cidr": f"10.48.{n}.0/24"}}} for n, name in enumerate(tenants, 1)}
+    return chain(_rails(), SHARED, networks("compute", technology="infiniband"), intent("tenants", named))
+
+
 def _storage_on_rails(pci):
     """Return the change to storage servers that run pods too, with a port of that PCI address on the first rail."""
     port = ports("servers", "storage-001", "s0", network="compute", rdma="mlx5_0", pci=pci, route="10.64.0.0/24")
@@ -158,7 +167,10 @@ FIRES = {
         "no PCI address": (_rails(pci=""), "ports of gpu have no PCI address and RDMA device"),
         "divided": (_rails(rdma="", sub=1), "ports of gpu have no PCI address and RDMA device"),
         "two models": (_storage_on_rails("0000:01:00.0"), "PCI address 0000:01:00.0 is c1 in gpu and s0 in storage"),
+        "shared on RoCE": (chain(_rails(), SHARED), "pods that share a port of the compute network have no address of their own"),
+        "shared by none": (chain(_rails(), SHARED, intent("kubernetes.workers", ["control"])), "no worker has a port"),
     },
+    "K8S025": {"shared": (_shared_by("red", "blue"), "pods of all tenants can speak for the subnet manager")},
     "K8S020": {
         "two": (_control("10.76.0.0/26", "10.76.0.64/26", "10.76.0.0/26"), "control servers have addresses in 2 subnets of oob"),
         "hosts": (_control("10.76.0.9/32", network="storage"), "control servers have addresses in 1 subnet of storage"),
@@ -314,7 +326,9 @@ SILENT = {
         "two models": _storage_on_rails("0000:00:00.0"),
         "left out": chain(_rails(pci=""), intent("kubernetes.rdma", None)),
         "none": chain(_rails(pci=""), intent("kubernetes.rdma", "none")),
+        "shared": chain(_rails(pci=""), SHARED, networks("compute", technology="infiniband")),
     },
+    "K8S025": {"no tenants": _shared_by(), "whole ports": chain(_shared_by("red"), intent("kubernetes.rdma", "host-device"))},
     "K8S020": {
         "one": _control("10.76.0.0/26", "10.76.0.0/26"),
         "local": _control("10.76.0.0/26", "10.76.0.64/26", mode="local"),

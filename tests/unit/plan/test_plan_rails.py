@@ -109,10 +109,18 @@ def test_what_hinders_has_a_fix_for_its_own_case():
     assert find_misfit(plan.networks, list_workers(plan, known=True)) is None
 
 
-def test_infiniband_has_none():
+def test_infiniband_has_no_rails_and_ports_to_share():
     plan = open_example("superpod-h100").plan
     workers = [server for server in plan.servers if server.role == "gpu"]
     assert "infiniband" in find_misfit(plan.networks, workers).actual
+    assert find_misfit(plan.networks, workers, shared=True) is None
+    assert plan_rails("shared", plan.networks, workers) == ("shared", ())
+    assert plan_rails(None, plan.networks, workers) == ("none", ())
+
+
+def test_ports_with_one_address_are_not_shared():
+    plan = plan_small(kubernetes__rdma="shared")
+    assert (plan.kubernetes.rdma, plan.kubernetes.rails) == ("none", ())
 
 
 def test_workers_without_compute_ports_are_on_no_rail():
