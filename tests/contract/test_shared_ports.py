@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
@@ -18,37 +17,6 @@ from tests.contract.test_kubernetes_objects import judge
 from tests.planned import INVENTORY, open_example, open_folder
 
 LINE = "\nkubernetes: {control: control, workers: [gpu, control], pods_per_node: 64, rdma: shared}\n"
-NAMES = {"type": "array", "items": {"type": "string", "minLength": 1}}
-SELECTORS = ("vendors", "deviceIDs", "drivers", "ifNames", "linkTypes")
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["configList"],
-    "properties": {
-        "configList": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["resourceName", "rdmaHcaMax", "selectors"],
-                "properties": {
-                    "resourceName": {"type": "string", "pattern": "^[a-zA-Z0-9_]+$"},
-                    "resourcePrefix": {"type": "string"},
-                    "rdmaHcaMax": {"type": "integer", "minimum": 0},
-                    "selectors": {
-                        "type": "object",
-                        "additionalProperties": False,
-                        "minProperties": 1,
-                        "properties": dict.fromkeys(SELECTORS, NAMES),
-                    },
-                },
-            },
-        }
-    },
-}
-"""Source: Mellanox/network-operator, tag v26.4.1, webhook-schemas/rdma_shared_device_plugin.json, and of the name's pattern and
-the number Mellanox/k8s-rdma-shared-dev-plugin, tag v1.5.3, pkg/resources/resources_manager.go (ValidateConfigs)."""
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +33,14 @@ def read(plan: Plan) -> dict[str, Any]:
 
 
 def test_the_operator_takes_what_it_is_told(plan: Plan) -> None:
+    assert judge(read(plan)) == ""
+
+
+@pytest.mark.parametrize("wrong", ['{"configList": []}', '{"configList": [{"resourceName": "infiniband"}]}'])
+def test_it_refuses_another_configuration(plan: Plan, wrong: str) -> None:
     policy = read(plan)
-    assert judge(policy) == ""
-    jsonschema.validate(json.loads(policy["spec"]["rdmaSharedDevicePlugin"]["config"]), SCHEMA)
+    policy["spec"]["rdmaSharedDevicePlugin"]["config"] = wrong
+    assert judge(policy) != ""
 
 
 def test_a_pod_gets_the_ports_of_infiniband_and_no_others(plan: Plan) -> None:
