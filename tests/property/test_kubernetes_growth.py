@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 
 import yaml
 from hypothesis import assume, given
 from strategies import change, clusters, plan_of
-from test_plan_growth import QUICK, growing_clusters
+from test_plan_growth import QUICK, growing_clusters, outgrowing_clusters
 
 from cluster_model.plan.services.kubernetes import PREFIX
 from cluster_model.references import settle
@@ -14,7 +15,10 @@ from cluster_model.render.kubernetes.control import render_control
 from cluster_model.render.kubernetes.endpoint import render_endpoint
 from cluster_model.render.kubernetes.kubeadm import render_kubeadm
 from cluster_model.render.kubernetes.kueue import HOST, render_kueue
+from cluster_model.render.kubernetes.network import render_network
+from cluster_model.render.kubernetes.network_operator import render_policy
 from cluster_model.render.kubernetes.topology import render_topology
+from tests.contract.custom_resources import CRDS, judge
 
 CONFIGURE = (render_kubeadm, render_control, render_endpoint)
 CERTIFICATE, PROXY = "kubernetes/kubeadm/init.yaml", "kubernetes/endpoint/haproxy.cfg"
@@ -74,6 +78,9 @@ def read_kueue(plan):
     return {(found["kind"], found["metadata"]["name"]): found for found in documents}
 
 
+CUSTOM = (read_kueue, *(partial(read_objects, render=render) for render in (render_topology, render_network, render_policy)))
+
+
 @given(growing_clusters())
 @QUICK
 def test_growing_within_the_plan_changes_nothing_that_kueue_is_told(pair):
@@ -81,6 +88,28 @@ def test_growing_within_the_plan_changes_nothing_that_kueue_is_told(pair):
     new, _ = plan_of(ask(pair[1]))
     assume(old is not None and new is not None)
     assert read_kueue(new) == read_kueue(old)
+
+
+def list_faults(pair):
+    """Return what the API server says where all that a cluster has is applied over what it had before it grew."""
+    old, new = (plan_of(ask(document))[0] for document in pair)
+    assume(old is not None and new is not None)
+    before, after = ({key: each for read in CUSTOM for key, each in read(plan).items()} for plan in (old, new))
+    custom = {key: each for key, each in after.items() if (each["apiVersion"], each["kind"]) in CRDS}
+    return {fault for key, each in custom.items() if (fault := judge(each, before.get(key)))}
+
+
+@given(growing_clusters())
+@QUICK
+def test_growing_within_the_plan_breaks_no_rule_of_a_custom_resource(pair):
+    assert list_faults(pair) == set()
+
+
+@given(outgrowing_clusters())
+@QUICK
+def test_growing_beyond_the_plan_breaks_no_rule_but_that_a_topology_keeps_its_levels(pair):
+    """One tier more is one level more, and Kueue takes no change of a topology: it is removed before it is applied again."""
+    assert list_faults(pair) <= {"spec.levels: field is immutable"}
 
 
 @given(clusters(most=16))
