@@ -8,8 +8,9 @@ At boot nobody but udev loads the module, and it does so late (`udev_late_s`), w
 loading takes seconds with eight GPUs, and nothing orders a unit after it. Loading makes no device files. udev's rules,
 nvidia-modprobe and, by way of that one, nvidia-smi do.
 
-The outputs of the doubles follow NVIDIA's manual page of nvidia-smi and logs that operators published; none was recorded from a
-GPU by this project.
+What tests/recorded has of one H200, the doubles of nvidia-smi and of the kernel module print in its form
+(tests/contract/test_double_nvidia.py). The rest follows NVIDIA's manual page of nvidia-smi and logs that operators published:
+several GPUs, lost ones, the fabric, limits and modes that are set, the proprietary module.
 """
 
 import fcntl
@@ -211,8 +212,7 @@ def show_module():
         _folder(modules / name, there)
     modules.mkdir(parents=True, exist_ok=True)
     if loaded:
-        flavour = " Open" if loaded["flavour"] == "open" else ""
-        version.write_text(f"NVRM version: NVIDIA UNIX{flavour} Kernel Module for x86_64  {loaded['version']}  Release Build\n")
+        version.write_text(describe_module(loaded))
         (modules / "nvidia/version").write_text(loaded["version"] + "\n")
     else:
         version.unlink(missing_ok=True)
@@ -224,6 +224,13 @@ def show_module():
     _node("/dev/nvidiactl", nodes)
     for number in range(16):
         _folder(proc / f"nvidia-nvswitch/devices/0000:c{number}:00.0", number < switches)
+
+
+def describe_module(loaded):
+    """Return what /proc/driver/nvidia/version says of a loaded module."""
+    kind = "Open Kernel Module for x86_64" if loaded["flavour"] == "open" else "x86_64 Kernel Module"
+    built = "(root@double)  \nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14) "
+    return f"NVRM version: NVIDIA UNIX {kind}  {loaded['version']}  Release Build  {built}\n"
 
 
 def _folder(path, wanted):
