@@ -99,7 +99,9 @@ def test_a_server_on_which_init_died_is_reset_and_the_cluster_made(lab):
     _, said = lab.play(*PLAY)
     assert "Reset the server" in said
     assert "what etcd of this server had is in /var/backups/etcd/reset-" in " ".join(said.split())
-    assert lab.on(first, "sh", "-c", "cat /var/backups/etcd/reset-*/snap/db; rm -r /var/backups/etcd/reset-*") == "stored\n"
+    assert (
+        lab.on(first, "sh", "-c", "cat /var/backups/etcd/reset-*/snap/db; rm -r /var/backups/etcd/reset-*") == "stored\n"
+    )
     assert sorted(list_ready(lab)) == list(SERVERS)
     for server in SERVERS:
         assert sorted(list_members(lab, server)) == list(SERVERS)
@@ -268,7 +270,7 @@ def test_a_dead_server_leaves_and_comes_again_as_a_new_one(lab):
 
 def test_a_server_is_taken_out_and_joins_again(lab):
     code, said = lab.play("kubernetes_remove.yml", "-e", "node=control-003", "--check")
-    assert "control-003 would be drained, reset, and deleted" in said
+    assert "control-003 would be drained, reset, taken out of etcd, deleted" in said
     lab.kubectl("run", "alone", "--image=lab.local/busybox:1", "--image-pull-policy=Never", "--overrides", ALONE)
     wait_for(lambda: "Running" in lab.kubectl("get", "pod", "alone"), 60, "the pod does not run", every_s=1)
     code, said = lab.play("kubernetes_remove.yml", "-e", "node=control-003", check=False)

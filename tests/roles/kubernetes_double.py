@@ -51,7 +51,7 @@ def make(config, verb):
     authority = CLUSTER / "ca"
     if verb == "init":
         write(authority, os.urandom(8).hex())
-    write(ROOT / "pki/ca.crt", authority.read_text())
+    write(ROOT / "pki/ca.crt", f"-----BEGIN CERTIFICATE-----\n{authority.read_text()}\n-----END CERTIFICATE-----\n")
     endpoint = "https://kubernetes.lab.example.net:7443"
     write(ROOT / "admin.conf", f"    server: {endpoint}\n    certificate-authority-data: Q0E=\n")
     write(ROOT / "kubelet.conf", f"user: system:node:{name}\n")
@@ -107,7 +107,7 @@ def kubectl(*words):
     match words:
         case ["get", "node", name, *options]:
             if name in names("nodes"):
-                print(f"node/{name}")
+                print(f"{name} ")
             elif "--ignore-not-found" not in options:
                 fail("NotFound")
         case ["get", "--raw", "/api/v1"]:

@@ -201,7 +201,7 @@ def look(endpoint: str, wait_s: str) -> None:
         "making": making,
         "parts": there,
         "name": find_name(),
-        "ca": digest(read(ROOT / "pki/ca.crt")),
+        "ca": digest("".join(re.findall(r"-BEGIN CERTIFICATE-+([^-]+)", read(ROOT / "pki/ca.crt"))[:1]).strip()),
         "keys": [digest(secret) for secret in secrets],
         "running": bool(find_process("kubeadm")),
         "kubeadm": run("kubeadm", "version", "-o", "short")[1].strip(),

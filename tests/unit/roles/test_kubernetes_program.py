@@ -88,6 +88,16 @@ def test_a_whole_server_is_a_member(program, capsys, monkeypatch):
     assert len(seen["keys"]) == 1 and "MDEyMw" not in json.dumps(seen)
 
 
+def test_a_ca_is_the_same_whatever_is_written_beside_it(program, capsys):
+    """A server that joined has it from the cluster, and one that was there before kubeadm may have a head of openssl's."""
+    block = "-----BEGIN CERTIFICATE-----\nQ0E=\n-----END CERTIFICATE-----\n"
+    found = set()
+    for text in (block, f"Certificate:\n    Data:\n{block}", f"{block}\n", block.replace("Q0E", "Q0I"), ""):
+        lay(program.ROOT / "pki/ca.crt", text)
+        found.add(look(program, capsys)["ca"])
+    assert len(found) == 3 and "" in found
+
+
 def test_a_server_on_which_kubeadm_did_not_end_is_half_made(program, capsys):
     lay_server(program)
     lay(program.OURS / "making", "join\n")
