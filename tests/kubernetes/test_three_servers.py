@@ -100,7 +100,7 @@ def test_a_server_on_which_init_died_is_reset_and_the_cluster_made(lab):
     assert "Reset the server" in said
     assert "what etcd of this server had is in /var/backups/etcd/reset-" in " ".join(said.split())
     assert (
-        lab.on(first, "sh", "-c", "cat /var/backups/etcd/reset-*/snap/db; rm -r /var/backups/etcd/reset-*") == "stored\n"
+        lab.on(first, "sh", "-c", "cat /var/backups/etcd/reset-*/member/snap/db; rm -r /var/backups/etcd/reset-*") == "stored\n"
     )
     assert sorted(list_ready(lab)) == list(SERVERS)
     for server in SERVERS:

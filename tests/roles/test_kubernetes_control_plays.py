@@ -58,6 +58,7 @@ def describe(name, /, **other):
 
 
 WORKER = describe("gpu-001", state="remains", version="", ready=False, members=[])
+NEW = {"state": "none", "name": "", "ca": "", "parts": [], "version": "", "ready": False, "members": []}
 
 
 @pytest.fixture
@@ -185,3 +186,42 @@ def test_a_limit_that_leaves_no_control_server_is_refused(play):
     assert code != 0, said[-3000:]
     assert "--limit gpu-001: no control server; expected one of control-001, control-002, control-003" in said
     assert told == ""
+
+
+# --- Making servers
+
+
+def make(play, looks, *options, **doubles):
+    """Run the role in check mode, on servers that have no units."""
+    doubles["systemctl"] = "while [ $1 != -- ]; do shift; done; shift; for unit; do printf 'LoadState=not-found\\n\\n'; done"
+    body = [{"hosts": "kubernetes_control", "gather_facts": False, "roles": ["gpuyard.cluster.kubernetes_control"]}]
+    return play(body, looks, "--check", *options, **doubles)
+
+
+HALF = NEW | {"state": "half", "making": "init", "ca": "aa"}
+
+
+@pytest.mark.parametrize(("lived_s", "asked"), [(600, False), (360000, True), (360000, False)])
+def test_a_cluster_that_was_in_use_is_reset_only_where_one_says_so(play, lived_s, asked):
+    looks = {name: describe(name, **(HALF if name == CONTROL[0] else NEW)) for name in CONTROL}
+    options = ["-e", "kubernetes_control_reset=true"] if asked else []
+    code, said, _ = make(play, looks, *options, stat=f"echo 1790000000; echo {1790000000 + lived_s}")
+    if lived_s < 3600 or asked:
+        assert code == 0, said[-3000:]
+        assert "reset, since kubeadm init did not come to its end, then make the cluster" in said
+    else:
+        assert code != 0
+        assert (
+            "its etcd was in use for 100.0 hours after; expected less than one, since a reset would delete a cluster; fix:"
+            in said
+        )
+        assert "-e kubernetes_control_reset=true resets it" in said
+        assert "then make the cluster" not in said
+
+
+def test_a_server_whose_cluster_others_have_is_reset_unasked(play):
+    looks = {name: describe(name, **(HALF if name == CONTROL[2] else {})) for name in CONTROL}
+    code, said, told = make(play, looks, stat="echo 1790000000; echo 1799999999")
+    assert code == 0, said[-3000:]
+    assert "reset, since kubeadm init did not come to its end, then join the cluster" in said
+    assert "stat" not in told

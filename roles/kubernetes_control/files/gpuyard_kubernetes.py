@@ -284,28 +284,28 @@ def save(path: Path) -> dict[str, Any]:
 def keep(folder: str) -> None:
     """Copy what etcd has into the folder: a snapshot where it answers, else its own folder. The biggest of earlier copies stay.
 
-    Not beside etcd's folder: `kubeadm reset` empties /var/lib/etcd. Where nothing was ever stored there is no copy.
+    With its CAs' keys, without which no node and no token is of that cluster. Not beside etcd's folder: `kubeadm reset` empties
+    /var/lib/etcd, and /etc/kubernetes/pki. Where nothing was ever stored there is no copy.
     """
     member = ETCD / "member"
     if not (member / "snap/db").exists():
         return
     place = open_folder(folder)
-    copy = place / time.strftime("reset-%Y%m%dT%H%M%SZ.db", time.gmtime())
+    copy = place / time.strftime("reset-%Y%m%dT%H%M%SZ", time.gmtime())
+    shutil.copytree(ROOT / "pki", copy / "pki") if (ROOT / "pki").exists() else copy.mkdir()
     with contextlib.suppress(SystemExit):
         if is_healthy():
-            save(copy)
-    if not copy.exists():
-        copy = copy.with_suffix("")
-        shutil.move(str(member), str(copy))
+            save(copy / "snapshot.db")
+    if not (copy / "snapshot.db").exists():
+        shutil.move(str(member), str(copy / "member"))
     for path in sorted((path for path in place.glob("reset-*") if path != copy), key=measure)[: 1 - COPIES]:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(path)
     say(str(copy))
 
 
 def measure(copy: Path) -> int:
     """Return how many bytes etcd's file has in a copy: the more, the longer its cluster lived."""
-    file = copy / "snap/db" if copy.is_dir() else copy
-    return file.stat().st_size if file.exists() else 0
+    return max((file.stat().st_size for file in (copy / "snapshot.db", copy / "member/snap/db") if file.exists()), default=0)
 
 
 def backup(folder: str, keep: str) -> None:

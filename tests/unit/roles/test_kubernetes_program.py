@@ -220,9 +220,11 @@ def keep(program, folder, capsys):
 
 def test_a_reset_of_an_etcd_that_answers_leaves_a_snapshot(etcd, tmp_path, capsys):
     etcd.answers["endpoint health"] = (0, "", "")
+    lay(etcd.ROOT / "pki/ca.key", "key").chmod(0o600)
     copy = Path(keep(etcd, tmp_path / "backups", capsys))
-    assert (copy.read_text(), copy.suffix) == ("snapshot", ".db")
-    assert copy.parent.stat().st_mode & 0o777 == 0o700
+    assert {str(path.relative_to(copy)) for path in copy.rglob("*")} == {"snapshot.db", "pki", "pki/ca.key"}
+    assert ((copy / "snapshot.db").read_text(), (copy / "pki/ca.key").read_text()) == ("snapshot", "key")
+    assert {path.stat().st_mode & 0o077 for path in (copy.parent, copy, copy / "snapshot.db", copy / "pki/ca.key")} == {0}
     assert (etcd.ETCD / "member/snap/db").exists()
 
 
@@ -231,7 +233,7 @@ def test_a_reset_of_an_etcd_that_gives_no_snapshot_leaves_its_folder(etcd, tmp_p
     etcd.answers = {part: (1, "", "no space left on device"), "endpoint health": (0, "", ""), **etcd.answers}
     etcd.answers[part] = (1, "", "no space left on device")
     copy = Path(keep(etcd, tmp_path / "backups", capsys))
-    assert (copy / "snap/db").read_text() == "x" * 1000
+    assert (copy / "member/snap/db").read_text() == "x" * 1000
     assert list((tmp_path / "backups").iterdir()) == [copy]
     assert not (etcd.ETCD / "member").exists()
 
@@ -247,7 +249,7 @@ def test_where_nothing_was_stored_there_is_nothing_to_keep(program, tmp_path, ca
 def test_what_failed_does_not_push_out_the_copy_of_a_cluster(program, tmp_path, capsys, monkeypatch):
     for number, size in enumerate([10, 5000, 30, 20, 15, 12], 1):
         lay(program.ETCD / "member/snap/db", "x" * size)
-        monkeypatch.setattr(program.time, "strftime", lambda *_, number=number: f"reset-{number}.db")
+        monkeypatch.setattr(program.time, "strftime", lambda *_, number=number: f"reset-{number}")
         keep(program, tmp_path / "backups", capsys)
     assert sorted(copy.name for copy in (tmp_path / "backups").iterdir()) == ["reset-2", "reset-3", "reset-4", "reset-6"]
 
