@@ -198,6 +198,14 @@ def make(play, looks, *options, **doubles):
     return play(body, looks, "--check", *options, **doubles)
 
 
+def test_a_server_that_is_off_is_left_out_and_told(play):
+    looks = {"control-002": describe("control-002"), "control-003": describe("control-003", **NEW)}
+    code, said, _ = make(play, looks)
+    assert "did not answer, and left out: control-001." in said, said[-3000:]
+    assert "not begun" not in said and "msg: join the cluster" in said
+    assert "failed=0" in said and "failed=1" not in said and code == 4  # of the server that is off
+
+
 HALF = NEW | {"state": "half", "making": "init", "ca": "aa"}
 
 
