@@ -23,6 +23,7 @@ DOUBLE = """#!/bin/sh
 echo "{name} $GPUYARD_HOST $*" >>$GPUYARD_FOLDER/told
 {body}
 """
+KEY = "ab" * 32
 
 
 @pytest.fixture(scope="module")
@@ -233,3 +234,35 @@ def test_a_server_whose_cluster_others_have_is_reset_unasked(play):
     assert code == 0, said[-3000:]
     assert "reset, since kubeadm init did not come to its end, then join the cluster" in said
     assert "stat" not in told
+
+
+# --- Joining
+
+
+def join(play, kubeadm):
+    """Have control-003 join by control-002, as far as this machine lets it."""
+    task = {"ansible.builtin.include_role": {"name": "gpuyard.cluster.kubernetes_control", "tasks_from": "join"}}
+    body = [{"hosts": "control-003", "gather_facts": False, "tasks": [task]}]
+    looks = {"control-002": {}, "control-003": {}}
+    return play(body, looks, "-e", "__kubernetes_control_source=control-002", kubeadm=kubeadm)
+
+
+def test_why_keys_were_not_uploaded_is_told_and_they_are_not(play):
+    code, said, _ = join(play, f"echo {KEY}; echo no space left, {KEY} >&2; exit 1")
+    assert code != 0
+    assert (
+        "control-002: kubeadm init phase upload-certs: no space left, ...; expected the CAs' keys to lie ready for control-003"
+        in said
+    )
+    assert KEY not in said
+
+
+def test_keys_are_uploaded_by_the_address_of_the_server_that_has_them(play, tmp_path):
+    """Where there is no default route kubeadm knows no other one. That this machine has no admin.conf is told."""
+    code, said, told = join(play, f"cat >$GPUYARD_FOLDER/config; echo {KEY}")
+    assert code != 0
+    assert "kubeadm control-002 init phase upload-certs --upload-certs --config=/dev/stdin" in told
+    config = (tmp_path / "config").read_text()
+    assert "advertiseAddress: 10.72.128.4" in config and "kind: ClusterConfiguration" in config
+    assert "No such file or directory: '/etc/kubernetes/admin.conf'; expected a token to join with; fix: see to it" in said
+    assert KEY not in said
