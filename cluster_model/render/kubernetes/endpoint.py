@@ -17,9 +17,9 @@ CHECKS_PER_S = 50
 millisecond of its CPU."""
 SHORTEST_S, LONGEST_S = 3, 10
 """Between two checks of a proxy: our choice. A server that falls silent is out after two checks, 2 s apart, each of which waits
-3 s: after 18 s at most. Then connections to it are cut, and kubelets renew their leases by another one before their nodes are
-NotReady. With 2,000 nodes that is 200 checks a second. Source: kube-controller-manager, --node-monitor-grace-period: 40 s, 50 s
-in later versions."""
+3 s: after 18 s at most. Then connections to it are cut, but for those that a reload left in an old process, which checks nothing;
+and kubelets renew their leases by another one before their nodes are NotReady. With 2,000 nodes that is 200 checks a second.
+Source: kube-controller-manager, --node-monitor-grace-period: 40 s, 50 s in later versions."""
 HIGHEST_PRIORITY = 150
 """Of the first control server; each further one has one less. keepalived's own default is 100."""
 
@@ -35,8 +35,9 @@ def render_endpoint(plan: Plan) -> Iterator[tuple[str, bytes]]:
 
 
 def _write_proxy(plan: Plan, control: list[Node]) -> bytes:
-    endpoint, nodes = plan.kubernetes.endpoint, plan.kubernetes.planned
-    interval_s = min(LONGEST_S, max(SHORTEST_S, ceil(nodes / CHECKS_PER_S)))
+    """Return a file that one node more leaves as it is, but where the interval grows by a second: all nodes read it then."""
+    endpoint = plan.kubernetes.endpoint
+    interval_s = min(LONGEST_S, max(SHORTEST_S, ceil(plan.kubernetes.planned / CHECKS_PER_S)))
     template = open_templates(TEMPLATES).get_template("kubernetes/haproxy.cfg.j2")
     return template.render(
         cluster=plan.name,
@@ -45,8 +46,6 @@ def _write_proxy(plan: Plan, control: list[Node]) -> bytes:
         port=endpoint.port,
         api_port=API_PORT,
         servers=control,
-        nodes=nodes,
-        checks=ceil(nodes / interval_s),
         interval_s=interval_s,
     ).encode()
 

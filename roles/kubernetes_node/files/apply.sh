@@ -1,16 +1,40 @@
 # Have the kernel and the proxy read the files that changed. Arguments: their paths, and `swap` where swap is to go.
 set -eu
+
+# Print the processes of HAProxy that have read a configuration: the children of the one that systemd started.
+list_workers() {
+  main=$(systemctl show --property=MainPID --value haproxy)
+  cat "/proc/$main/task/$main/children" 2>/dev/null || true
+}
+
+# A reload: a restart cuts every watch of the node, and all nodes do it at once. Connections that are there stay in the process that
+# has them until one of their ends closes them; it checks no server any more, but clients ask every 30 s whether the other end is there.
+# A reload succeeds where the new configuration cannot be loaded too, as with a port that is taken: then no new process stays.
+read_proxy() {
+  before=" $(list_workers) "
+  systemctl reload-or-restart haproxy || return 1
+  seen=
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    for worker in $(list_workers); do
+      case $before in *" $worker "*) continue ;; esac
+      [ "$worker" != "$seen" ] || return 0
+      seen=$worker
+    done
+    sleep 1
+  done
+  return 1
+}
+
 for path in "$@"; do
   case $path in
     # Where a container may not load modules, or the kernel's settings are read only, the service's own condition skips it.
     /etc/modules-load.d/*) systemctl restart systemd-modules-load ;;
     /etc/sysctl.d/*) settings=yes ;;
     swap) swapoff -a ;;
-    # No reload: it succeeds, and the old configuration stays, where the new one cannot be loaded, as with a port that is taken.
     /etc/haproxy/haproxy.cfg)
-      systemctl restart haproxy || {
+      read_proxy || {
         journalctl --unit haproxy --lines 10 --no-pager --output cat >&2
-        echo "haproxy does not start with what was rendered; fix: see what it says above, then run again" >&2
+        echo "haproxy does not load what was rendered; fix: see what it says above, then run again" >&2
         exit 1
       }
       ;;
