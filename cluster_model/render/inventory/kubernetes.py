@@ -7,7 +7,7 @@ from typing import Any
 from cluster_model.plan.model import Plan, Server
 from cluster_model.plan.services.kubernetes import write_label
 from cluster_model.render.kubernetes.kubeadm import has_patch
-from cluster_model.render.kubernetes.releases import find_release
+from cluster_model.render.kubernetes.releases import find_pause, find_release
 
 Vars = dict[str, Any]
 
@@ -21,7 +21,7 @@ def describe_kubernetes(plan: Plan) -> Vars:
     return {
         "version": kubernetes.version,
         "release": release.version.removeprefix("v") if release.version.startswith("v") else "",
-        "pause": release.pause,
+        "pause": find_pause(kubernetes),
         "endpoint": {"mode": endpoint.mode, "name": endpoint.name, "address": endpoint.address, "port": endpoint.port},
     }
 

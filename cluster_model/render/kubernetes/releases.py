@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cluster_model.plan.model.kubernetes import Kubernetes
 from cluster_model.plan.services.releases import read_releases
-from cluster_model.render.kubernetes.charts import Image
+from cluster_model.render.kubernetes.charts import Image, mirror
 
 REGISTRY = "registry.k8s.io"
 """Source: kubeadm, DefaultImageRepository."""
@@ -33,6 +33,15 @@ def find_release(kubernetes: Kubernetes) -> Release:
     version = kubernetes.patch or known.get("version", "")
     tags = {name: known.get(name, "") for name in ("coredns", "etcd", "pause")}
     return Release(f"v{version}" if version else f"stable-{kubernetes.version}", **tags)
+
+
+def find_pause(kubernetes: Kubernetes) -> str:
+    """Return the image that holds a pod's namespaces, where the cluster pulls it; empty where its tag is not known.
+
+    containerd pulls it by a name of its own: kubeadm's imageRepository does not reach it (kubernetes/kubeadm#2851).
+    """
+    tag = find_release(kubernetes).pause
+    return f"{mirror(kubernetes, f'{REGISTRY}/pause')}:{tag}" if tag else ""
 
 
 def list_images(kubernetes: Kubernetes) -> list[Image]:

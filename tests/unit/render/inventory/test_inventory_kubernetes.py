@@ -8,7 +8,9 @@ import yaml
 
 from cluster_model.plan.model.kubernetes import Kubernetes
 from cluster_model.render.inventory.document import render_inventory
+from cluster_model.render.kubernetes.images import render_images
 from cluster_model.render.kubernetes.kubeadm import render_kubeadm
+from cluster_model.render.kubernetes.releases import list_images
 from tests.planned import open_example
 from tests.unit.render.inventory.reading import get_vars
 
@@ -50,6 +52,17 @@ def test_a_server_that_is_no_node_has_none_of_it():
 def test_a_patch_release_that_is_not_known_is_empty():
     _, body = render(open_example("lab"), version="1.99")
     assert (body["all"]["vars"]["gpuyard_kubernetes"]["release"], body["all"]["vars"]["gpuyard_kubernetes"]["pause"]) == ("", "")
+
+
+@pytest.mark.parametrize("registry", ["", "registry.example.net:5000/k8s"])
+def test_the_pause_image_is_one_that_the_registry_is_to_hold(registry):
+    """Containerd pulls it, which nobody tells of the registry."""
+    plan, body = render(open_example("lab"), registry=registry)
+    image = body["all"]["vars"]["gpuyard_kubernetes"]["pause"]
+    ((_, text),) = render_images(plan, list_images(plan.kubernetes))
+    (line,) = [words.split() for words in text.decode().splitlines() if words.startswith("registry.k8s.io/pause:")]
+    assert image == line[-1]
+    assert image.startswith(registry)
 
 
 def test_without_kubernetes_there_is_neither_group_nor_variable():
