@@ -3,14 +3,18 @@
 Its own variables and templates, and container_toolkit's, are evaluated by Ansible for hosts whose look is given.
 """
 
+import base64
 import hashlib
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from roles import ROOT, read, read_defaults
 from tests.slowness import stretch
@@ -38,15 +42,20 @@ NODE = {
     "gpuyard_kubernetes_node": {"address": "10.0.0.1", "control": False, "worker": True, "patches": ""},
     "gpuyard_kubernetes": {
         "release": "1.36.3",
+        "pause": "registry.example.net/registry.k8s.io/pause:3.10.2",
         "endpoint": {"mode": "local", "name": "kubernetes.example.net", "address": "127.0.0.1", "port": 7443},
     },
     "kubernetes_node_tree": "/srv/build/none",
     "versions_container_toolkit": "1.18.1-1",
 }
-NONE = {"present": False, "version": "", "containers": {}, "systemd_cgroup": "", "imports": [], "config_version": 0}
+NONE = {
+    **{"present": False, "version": "", "containers": {}, "systemd_cgroup": "", "imports": [], "config_version": 0},
+    **{"pause": ""},
+}
 LOOK = {
     **{"family": "debian", "hostname": "gpu-001", "cgroup": 2, "swap": [], "packages": [], "sources": [], "named": []},
     **{"proxy": "", "server": "", "ca": "", "remains": [], "making": False, "containerd": NONE},
+    **{"kubelet": False},
     "join": hashlib.sha256().hexdigest(),
 }
 
@@ -67,6 +76,10 @@ def have(package, version, **containerd):
     return {"packages": brought, "containerd": NONE | {"present": True, "version": version} | containerd}
 
 
+UNREADABLE = {"remains": ["var/lib/kubelet/config.yaml"], "kubelet": True}
+PODS = {"containerd": NONE | {"containers": {"k8s.io": 9}}}
+CONTROL = {"gpuyard_kubernetes_node": NODE["gpuyard_kubernetes_node"] | {"control": True}}
+OTHER_PAUSE = "registry.k8s.io/pause:3.9"
 HOSTS = {
     "nothing": ({}, {}),
     "distributions-own": ({}, {"kubernetes_node_containerd_package": "containerd"}),
@@ -88,6 +101,17 @@ HOSTS = {
     "unseated": ({}, answer(**UNSEATED)),
     "unseated-with-other-labels": (JOINED, answer(away=[], other=["gpu-001"], **UNSEATED)),
     "unseated-and-right": (JOINED, answer(away=[], **UNSEATED)),
+    # A node whose kubelet.conf cannot be read
+    "unreadable": (UNREADABLE, answer(away=[])),
+    "unreadable-with-pods": (UNREADABLE | PODS | {"kubelet": False}, answer(away=[])),
+    "unreadable-and-still": (UNREADABLE | {"kubelet": False}, answer(away=[])),
+    "unreadable-control": (UNREADABLE, CONTROL | {"kubernetes_node_reset": True}),
+    "unreadable-to-be-reset": (UNREADABLE | PODS, answer(away=[]) | {"kubernetes_node_reset": True}),
+    "cut-off": (UNREADABLE | PODS | {"making": True}, answer(away=[])),
+    # What a node has
+    "joined-with-another-pause": (JOINED | {"containerd": NONE | {"pause": OTHER_PAUSE}}, {}),
+    "prepared-with-another-pause": ({"containerd": NONE | {"pause": OTHER_PAUSE}}, {}),
+    "joined-without": (JOINED, {}),
     # What `-e name=false` gives
     "texts": (
         JOINED | {"swap": ["/dev/sda2"]},
@@ -130,7 +154,7 @@ def chosen(tmp_path_factory):
     }
     command = [Path(sys.executable).parent / "ansible-playbook", "-i", folder / "hosts.json", folder / "play.yml"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=stretch(600))
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert done.returncode == 0, done.stdout[:3000] + done.stdout[-3000:] + done.stderr[-3000:]
     said = {file.name: json.loads(file.read_text())["msg"] for file in (folder / "chosen").glob("*")}
     return {role: {name.removeprefix(f"{role}-"): said[name] for name in said if name.startswith(role)} for role in ASKED}
 
@@ -166,7 +190,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_containerd_that_is_too_old_is_refused_with_the_way_out(name, chosen):
-    told = [line for line in chosen["kubernetes_node"][name]["wrong"] if "containerd" in line]
+    told = [line for line in chosen["kubernetes_node"][name]["wrong"] if "expected 2.0 or newer" in line]
     version, fix = REFUSED.get(name, ("", ""))
     said = f"containerd {version}; expected 2.0 or newer, since Kubernetes 1.36.3 supports none older; fix: {fix}"
     assert told == ([f"kubernetes_node-{name}: {said}"] if fix else [])
@@ -218,3 +242,58 @@ def test_a_text_that_says_false_is_false(chosen):
 def test_what_an_upgrade_would_restart_is_held(chosen):
     assert {"kubelet", "containerd.io", "haproxy"} <= set(chosen["kubernetes_node"]["nothing"]["held"])
     assert "containerd" not in chosen["kubernetes_node"]["nothing"]["held"]
+
+
+UNREADABLES = {
+    "unreadable": "its kubelet runs",
+    "unreadable-with-pods": "9 containers of pods run",
+    "unreadable-control": "its kubelet runs",
+}
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_node_that_runs_is_not_reset_because_its_file_is_empty(name, chosen):
+    """Neither is it moved before, by the play that prepares nodes."""
+    found = chosen["kubernetes_node"][name]
+    for told in (found["wrong"], found["cannot_join"]):
+        lines = [line for line in told if "names no API server" in line]
+        assert len(lines) == (name in UNREADABLES and (told is found["wrong"] or name != "unreadable-control"))
+        for line in lines:
+            assert f"names no API server, and {UNREADABLES[name]}; expected a node that has joined, or a host" in line
+            assert ("kubernetes_node_reset=true" in line) == (name != "unreadable-control")
+
+
+def test_what_runs_nothing_or_may_end_is_reset(chosen):
+    for name in ("unreadable-and-still", "unreadable-to-be-reset", "cut-off"):
+        assert chosen["kubernetes_node"][name]["state"] == "begun"
+
+
+def test_the_way_out_makes_the_file_again(chosen, tmp_path):
+    """As it is typed, but for where the host's files are."""
+    kubectl = shutil.which("kubectl")
+    if not kubectl:
+        pytest.skip("needs kubectl")
+    (line,) = chosen["kubernetes_node"]["unreadable"]["wrong"][:1]
+    command = re.search(r"there \((.*)\), then run again", line)[1].replace("/etc/", f"{tmp_path}/etc/")
+    for path, text in {"etc/kubernetes/kubelet.conf": "", "etc/kubernetes/pki/ca.crt": "a certificate\n"}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    subprocess.run(["/bin/sh", "-ec", command], check=True, capture_output=True)
+    made = yaml.safe_load((tmp_path / "etc/kubernetes/kubelet.conf").read_text())
+    (cluster,), (user,), (context,) = made["clusters"], made["users"], made["contexts"]
+    assert cluster["cluster"]["server"] == "https://kubernetes.example.net:7443"
+    assert base64.b64decode(cluster["cluster"]["certificate-authority-data"]) == b"a certificate\n"
+    assert set(user["user"].values()) == {"/var/lib/kubelet/pki/kubelet-client-current.pem"}
+    assert context["context"] == {"cluster": cluster["name"], "user": user["name"]}
+    assert made["current-context"] == context["name"]
+
+
+def test_a_node_that_has_joined_keeps_its_pause_image(chosen):
+    """Another one restarts containerd, on all nodes at once."""
+    planned = NODE["gpuyard_kubernetes"]["pause"]
+    for name, image in {
+        "joined-with-another-pause": OTHER_PAUSE,
+        "prepared-with-another-pause": planned,
+        "joined-without": planned,
+    }.items():
+        assert f'sandbox = "{image}"' in chosen["kubernetes_node"][name]["drop_in"]

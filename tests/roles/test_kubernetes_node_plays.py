@@ -155,3 +155,19 @@ def test_a_node_that_does_not_register_fails_alone(play, tree, tmp_path):
     assert went == {"gpu-001": True, "gpu-002": False}, said[-3000:]
     assert "gpu-002: joined, and the cluster does not know it, so it has no labels; expected" in said
     assert '"name": "gpu-001"' in (tmp_path / "told").read_text()
+
+
+@pytest.mark.parametrize("tasks_from", ["main", "join"])
+def test_a_node_that_runs_without_its_file_is_not_touched(tasks_from, play, tree, tmp_path):
+    """The disk was full when the file was written; the kubelet goes on with what it has in memory, and so do its pods."""
+    kubectl = describe(tree, tmp_path, {"gpu-001": {}})
+    files = {
+        "etc/kubernetes/kubelet.conf": "",
+        "etc/kubernetes/pki/ca.crt": CERTIFICATE,
+        "etc/kubernetes/gpuyard/join.yaml": (tree / "kubernetes/kubeadm/join/gpu-001.yaml").read_text(),
+    }
+    systemctl = "shift 3; for unit; do [ $unit = kubelet.service ] && echo ActiveState=active || echo ActiveState=inactive; done"
+    went, said = play(["gpu-001"], [role(tasks_from)], lambda _: files, kubectl=kubectl, systemctl=systemctl, kubeadm="exit 1")
+    assert went == {"gpu-001": False}
+    assert "gpu-001: /etc/kubernetes/kubelet.conf names no API server, and its kubelet runs; expected a node" in said
+    assert "changed=0" in said

@@ -23,6 +23,7 @@ OURS = "# The API server of "
 """How our configuration of HAProxy begins."""
 FAMILIES = {"debian": "debian", "rhel": "redhat", "fedora": "redhat"}
 WITHOUT_CRI = re.compile(r"^disabled_plugins\s*=\s*\[[^\]]*[\"'](?:io\.containerd\.grpc\.v1\.)?cri[\"']", re.MULTILINE)
+DROP_IN = "etc/containerd/conf.d/50-gpuyard-kubernetes.toml"
 REMAINS = (
     "etc/kubernetes/bootstrap-kubelet.conf",
     "etc/kubernetes/pki/ca.crt",
@@ -36,6 +37,7 @@ def main(name: str, *packages: str) -> None:
     """Print what there is."""
     proxy = judge_proxy(read("etc/haproxy/haproxy.cfg"))
     conf = read("etc/kubernetes/kubelet.conf")
+    (kubelet,) = list_states("kubelet.service")
     answer = {
         "family": read_family(read("etc/os-release")),
         "hostname": read("proc/sys/kernel/hostname").strip(),
@@ -49,6 +51,7 @@ def main(name: str, *packages: str) -> None:
         "ca": compute_ca(read("etc/kubernetes/pki/ca.crt")),
         "remains": [path for path in REMAINS if (ROOT / path).exists()],
         "making": (ROOT / FOLDER / "making").exists(),
+        "kubelet": kubelet == "active",
         "discovery": (ROOT / FOLDER / "discovery.conf").exists(),
         "join": hashlib.sha256(read(f"{FOLDER}/join.yaml").encode()).hexdigest(),
         "containerd": look_at_containerd(),
@@ -70,6 +73,12 @@ def read(path: str) -> str:
 def ask(*words: str) -> str:
     """Return what a command prints, however it ends."""
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+
+
+def list_states(*units: str) -> list[str]:
+    """Return what each unit is, such as active."""
+    found = re.findall(r"^ActiveState=(\S+)", ask("systemctl", "show", "--property=ActiveState", "--", *units), re.MULTILINE)
+    return found if len(found) == len(units) else [""] * len(units)
 
 
 def read_family(text: str) -> str:
@@ -135,6 +144,7 @@ def look_at_containerd() -> dict[str, object]:
     stated = re.search(r"^version\s*=\s*(\d+)", config, re.MULTILINE)
     version = re.search(r"\bv?(\d+)\.(\d+)\.\d+", ask("containerd", "--version")) if program else None
     dump = ask("containerd", "config", "dump") if program else ""
+    ours = re.search(r'^\s*sandbox(?:_image)? = "([^"]+)"', read(DROP_IN), re.MULTILINE)
     return {
         "present": program is not None,
         "version": f"{version[1]}.{version[2]}" if version else "",
@@ -143,6 +153,7 @@ def look_at_containerd() -> dict[str, object]:
         "config_version": int(stated[1]) if stated else 0,
         "nvidia": (ROOT / "etc/containerd/conf.d/99-nvidia.toml").exists(),
         "systemd_cgroup": find_cgroup(dump),
+        "pause": ours[1] if ours else "",
         "containers": count_containers(),
     }
 

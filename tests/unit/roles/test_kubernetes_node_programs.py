@@ -38,7 +38,8 @@ def run(program, folder, files, *arguments, given="", **doubles):
 
 def look(folder, files=FRESH, **doubles):
     """Return what files/node.py says of a host."""
-    done = run("node.py", folder, FRESH | files, NAME, "kubelet", **{"dpkg_query": ":", "containerd": ":"} | doubles)
+    doubles = {"dpkg_query": ":", "containerd": ":", "systemctl": ":"} | doubles
+    done = run("node.py", folder, FRESH | files, NAME, "kubelet", **doubles)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -50,6 +51,7 @@ def test_a_fresh_host_has_nothing(tmp_path):
         **{"server": "", "ca": "", "remains": []},
     }
     assert not (found["making"] or found["discovery"] or found["proxy"] or found["containerd"]["containers"])
+    assert not (found["kubelet"] or found["containerd"]["pause"])
 
 
 def test_a_host_that_is_a_node(tmp_path):
@@ -105,6 +107,13 @@ def test_containers_that_run_are_counted(tmp_path):
     folder = "run/containerd/io.containerd.runtime.v2.task"
     found = look(tmp_path, {f"{folder}/k8s.io/a/config.json": "", f"{folder}/k8s.io/b/config.json": "", f"{folder}/moby/c/x": ""})
     assert found["containerd"]["containers"] == {"k8s.io": 2, "moby": 1}
+
+
+@pytest.mark.parametrize("key", ["sandbox", "sandbox_image"])
+def test_which_pause_image_the_role_gave_before(key, tmp_path):
+    drop_in = f'version = 3\n  {key} = "registry.k8s.io/pause:3.9"\n'
+    found = look(tmp_path, {"etc/containerd/conf.d/50-gpuyard-kubernetes.toml": drop_in})
+    assert found["containerd"]["pause"] == "registry.k8s.io/pause:3.9"
 
 
 PROXIES = {"# The API server of lab as\n": "ours", "frontend web\n": "others", "global\n": "package", "": ""}
