@@ -50,12 +50,12 @@ NODE = {
 }
 NONE = {
     **{"present": False, "version": "", "containers": {}, "systemd_cgroup": "", "imports": [], "config_version": 0},
-    **{"pause": ""},
+    **{"pause": "", "registries": []},
 }
 LOOK = {
     **{"family": "debian", "hostname": "gpu-001", "cgroup": 2, "swap": [], "packages": [], "sources": [], "named": []},
     **{"proxy": "", "server": "", "ca": "", "remains": [], "making": False, "containerd": NONE},
-    **{"kubelet": False},
+    **{"kubelet": False, "firewalls": []},
     "join": hashlib.sha256().hexdigest(),
 }
 
@@ -76,6 +76,7 @@ def have(package, version, **containerd):
     return {"packages": brought, "containerd": NONE | {"present": True, "version": version} | containerd}
 
 
+CONF = "/etc/containerd/config.toml: [plugins.'io.containerd.cri.v1.images'.registry.mirrors.'docker.io']"
 UNREADABLE = {"remains": ["var/lib/kubelet/config.yaml"], "kubelet": True}
 PODS = {"containerd": NONE | {"containers": {"k8s.io": 9}}}
 CONTROL = {"gpuyard_kubernetes_node": NODE["gpuyard_kubernetes_node"] | {"control": True}}
@@ -108,7 +109,11 @@ HOSTS = {
     "unreadable-control": (UNREADABLE, CONTROL | {"kubernetes_node_reset": True}),
     "unreadable-to-be-reset": (UNREADABLE | PODS, answer(away=[]) | {"kubernetes_node_reset": True}),
     "cut-off": (UNREADABLE | PODS | {"making": True}, answer(away=[])),
-    # What a node has
+    # What filters, what containerd is told of registries, what a node has
+    "firewalld": ({"firewalls": ["firewalld"], "family": "redhat"}, CONTROL),
+    "ufw": ({"firewalls": ["ufw"]}, {}),
+    "opened": ({"firewalls": ["ufw", "firewalld"]}, {"kubernetes_node_firewall_opened": "true"}),
+    "registries": (have("containerd.io", "2.3", registries=[CONF]), {}),
     "joined-with-another-pause": (JOINED | {"containerd": NONE | {"pause": OTHER_PAUSE}}, {}),
     "prepared-with-another-pause": ({"containerd": NONE | {"pause": OTHER_PAUSE}}, {}),
     "joined-without": (JOINED, {}),
@@ -286,6 +291,29 @@ def test_the_way_out_makes_the_file_again(chosen, tmp_path):
     assert set(user["user"].values()) == {"/var/lib/kubelet/pki/kubelet-client-current.pem"}
     assert context["context"] == {"cluster": cluster["name"], "user": user["name"]}
     assert made["current-context"] == context["name"]
+
+
+OPEN = {
+    "firewalld": ("6443/tcp, 2379-2380/tcp, 10250/tcp", "systemctl disable --now firewalld there, or open these"),
+    "ufw": ("say to each other (10250/tcp", "ufw disable there, or open these"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_host_that_filters_is_refused_with_the_ports(name, chosen):
+    lines = [line for line in chosen["kubernetes_node"][name]["wrong"] if "filters what comes in" in line]
+    assert len(lines) == (name in OPEN)
+    for line in lines:
+        assert [part for part in OPEN[name] if part not in line] == []
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_registries_that_containerd_does_not_take_are_refused(name, chosen):
+    lines = [line for line in chosen["kubernetes_node"][name]["wrong"] if "expected registries in" in line]
+    assert len(lines) == (name == "registries")
+    assert all(
+        line.startswith(f"kubernetes_node-registries: {CONF}; expected registries in /etc/containerd/certs.d") for line in lines
+    )
 
 
 def test_a_node_that_has_joined_keeps_its_pause_image(chosen):

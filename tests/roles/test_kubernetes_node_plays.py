@@ -157,6 +157,35 @@ def test_a_node_that_does_not_register_fails_alone(play, tree, tmp_path):
     assert '"name": "gpu-001"' in (tmp_path / "told").read_text()
 
 
+RESTARTED = """case "$*" in
+  *" -- "*) while [ "$1" != -- ]; do shift; done; shift; for unit; do printf 'ActiveState=inactive\\n\\n'; done ;;
+  *show*) printf 'LoadState=loaded\\nActiveState=active\\n' ;;
+esac"""
+CONTAINERD = "[ $1 = --version ] && echo containerd v2.1.4 || printf '[x.runtimes.runc.options]\\nSystemdCgroup = true\\n'"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "reason"),
+    [
+        ("Type: io.containerd.grpc.v1\\nID: cri\\nCapabilities: x\\n", ""),
+        ("ID: cri\\nError:\\n Code: Unknown\\n Message: `mirrors` cannot be set\\n", "`mirrors` cannot be set"),
+        ("", "not there"),
+    ],
+)
+def test_containerd_is_asked_whether_it_answers_the_kubelet(plugin, reason, play):
+    """Its dump looks right where the plug-in does not take it."""
+    files = {"etc/containerd/config.toml": 'imports = ["/etc/containerd/conf.d/*.toml"]\n'}
+    went, said = play(
+        ["gpu-001"],
+        [role("look"), role("containerd")],
+        lambda _: files,
+        **{"systemctl": RESTARTED, "containerd": CONTAINERD, "ctr": f"printf '{plugin}'"},
+    )
+    assert went == {"gpu-001": not reason}, said[-3000:]
+    told = f"gpu-001: containerd's plug-in cri: {reason}; expected it to answer the kubelet; fix: correct that"
+    assert (told in said) == bool(reason)
+
+
 @pytest.mark.parametrize("tasks_from", ["main", "join"])
 def test_a_node_that_runs_without_its_file_is_not_touched(tasks_from, play, tree, tmp_path):
     """The disk was full when the file was written; the kubelet goes on with what it has in memory, and so do its pods."""

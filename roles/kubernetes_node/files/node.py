@@ -23,7 +23,11 @@ OURS = "# The API server of "
 """How our configuration of HAProxy begins."""
 FAMILIES = {"debian": "debian", "rhel": "redhat", "fedora": "redhat"}
 WITHOUT_CRI = re.compile(r"^disabled_plugins\s*=\s*\[[^\]]*[\"'](?:io\.containerd\.grpc\.v1\.)?cri[\"']", re.MULTILINE)
-DROP_IN = "etc/containerd/conf.d/50-gpuyard-kubernetes.toml"
+DROP_INS = ("50-gpuyard-kubernetes.toml", "99-nvidia.toml")
+"""Files of containerd that are ours: this role's, and container_toolkit's, which repeats what others say."""
+REGISTRY = re.compile(r"^\s*\[\s*(plugins\.[^\]]*?\bregistry\.(?:mirrors\.|configs\.)[^\]]+)\]", re.MULTILINE)
+"""Of a registry what containerd does not take beside config_path, a table each: mirrors, and TLS in configs. Source:
+containerd/containerd, pkg/cri/config, ValidateImageConfig."""
 REMAINS = (
     "etc/kubernetes/bootstrap-kubelet.conf",
     "etc/kubernetes/pki/ca.crt",
@@ -37,7 +41,12 @@ def main(name: str, *packages: str) -> None:
     """Print what there is."""
     proxy = judge_proxy(read("etc/haproxy/haproxy.cfg"))
     conf = read("etc/kubernetes/kubelet.conf")
-    (kubelet,) = list_states("kubelet.service")
+    kubelet, firewalld = list_states("kubelet.service", "firewalld.service")
+    filtering = {
+        "firewalld": firewalld == "active",
+        # Its unit is active where it filters nothing too.
+        "ufw": re.search(r"^ENABLED=[\"']?yes", read("etc/ufw/ufw.conf"), re.MULTILINE),
+    }
     answer = {
         "family": read_family(read("etc/os-release")),
         "hostname": read("proc/sys/kernel/hostname").strip(),
@@ -52,6 +61,7 @@ def main(name: str, *packages: str) -> None:
         "remains": [path for path in REMAINS if (ROOT / path).exists()],
         "making": (ROOT / FOLDER / "making").exists(),
         "kubelet": kubelet == "active",
+        "firewalls": [name for name, found in filtering.items() if found],
         "discovery": (ROOT / FOLDER / "discovery.conf").exists(),
         "join": hashlib.sha256(read(f"{FOLDER}/join.yaml").encode()).hexdigest(),
         "containerd": look_at_containerd(),
@@ -144,18 +154,36 @@ def look_at_containerd() -> dict[str, object]:
     stated = re.search(r"^version\s*=\s*(\d+)", config, re.MULTILINE)
     version = re.search(r"\bv?(\d+)\.(\d+)\.\d+", ask("containerd", "--version")) if program else None
     dump = ask("containerd", "config", "dump") if program else ""
-    ours = re.search(r'^\s*sandbox(?:_image)? = "([^"]+)"', read(DROP_IN), re.MULTILINE)
+    imports = re.findall(r"[\"']([^\"']+)[\"']", line[1]) if line else []
+    ours = re.search(r'^\s*sandbox(?:_image)? = "([^"]+)"', read(f"etc/containerd/conf.d/{DROP_INS[0]}"), re.MULTILINE)
     return {
         "present": program is not None,
         "version": f"{version[1]}.{version[2]}" if version else "",
-        "imports": re.findall(r"[\"']([^\"']+)[\"']", line[1]) if line else [],
+        "imports": imports,
         "without_cri": WITHOUT_CRI.search(config) is not None,
         "config_version": int(stated[1]) if stated else 0,
         "nvidia": (ROOT / "etc/containerd/conf.d/99-nvidia.toml").exists(),
         "systemd_cgroup": find_cgroup(dump),
         "pause": ours[1] if ours else "",
+        "registries": find_registries(imports, whole=version is not None and version[1] == "1"),
         "containers": count_containers(),
     }
+
+
+def find_registries(imports: list[str], *, whole: bool) -> list[str]:
+    """Return what others' files say of registries that does not go with ours.
+
+    containerd 1 takes the `whole` part of a plug-in from one file, so that with ours it loses the credentials of registries too.
+    """
+    paths = [ROOT / "etc/containerd/config.toml"]
+    for pattern in imports:
+        paths += sorted(ROOT.glob(str(Path("/etc/containerd", pattern)).lstrip("/")))
+    found = []
+    for path in dict.fromkeys(path for path in paths if path.name not in DROP_INS):
+        name = path.relative_to(ROOT)
+        tables = [table.strip() for table in REGISTRY.findall(read(str(name)))]
+        found += [f"/{name}: [{table}]" for table in tables if whole or "registry.mirrors." in table or table.endswith(".tls")]
+    return found
 
 
 def count_containers() -> dict[str, int]:

@@ -51,7 +51,7 @@ def test_a_fresh_host_has_nothing(tmp_path):
         **{"server": "", "ca": "", "remains": []},
     }
     assert not (found["making"] or found["discovery"] or found["proxy"] or found["containerd"]["containers"])
-    assert not (found["kubelet"] or found["containerd"]["pause"])
+    assert not (found["kubelet"] or found["firewalls"] or found["containerd"]["registries"] or found["containerd"]["pause"])
 
 
 def test_a_host_that_is_a_node(tmp_path):
@@ -107,6 +107,50 @@ def test_containers_that_run_are_counted(tmp_path):
     folder = "run/containerd/io.containerd.runtime.v2.task"
     found = look(tmp_path, {f"{folder}/k8s.io/a/config.json": "", f"{folder}/k8s.io/b/config.json": "", f"{folder}/moby/c/x": ""})
     assert found["containerd"]["containers"] == {"k8s.io": 2, "moby": 1}
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "firewalld", "ufw", "expected"),
+    [
+        ("active", "inactive", "# ENABLED=yes\nENABLED=no\n", (True, [])),
+        ("activating", "active", "ENABLED=yes\n", (False, ["firewalld", "ufw"])),
+    ],
+)
+def test_what_runs_and_what_filters(kubelet, firewalld, ufw, expected, tmp_path):
+    """A kubelet that fails over and over is activating. ufw's unit is active where it filters nothing too: its file is read."""
+    said = f"""echo "$*" | grep -q 'ActiveState -- kubelet.service firewalld.service' &&
+printf 'ActiveState={kubelet}\n\nActiveState={firewalld}\n'"""
+    found = look(tmp_path, {"etc/ufw/ufw.conf": ufw}, systemctl=said)
+    assert (found["kubelet"], found["firewalls"]) == expected
+
+
+OLD, NEW = 'plugins."io.containerd.grpc.v1.cri".registry', "plugins.'io.containerd.cri.v1.images'.registry"
+
+
+@pytest.mark.parametrize(
+    ("version", "bars"),
+    [("1.7.20", ["mirrors.docker.io", "configs.a.auth", "configs.a.tls"]), ("2.1.4", ["mirrors.docker.io", "configs.a.tls"])],
+)
+@pytest.mark.parametrize("registry", [OLD, NEW])
+def test_what_of_registries_containerd_does_not_take_beside_a_path(registry, version, bars, tmp_path):
+    """What `containerd config default` prints sets nothing, and bars nothing. containerd 1 loses the rest of the part."""
+    tables = ["configs", "mirrors", "headers.x", "mirrors.docker.io", "configs.a.auth", "configs.a.tls"]
+    text = "".join(f'  [{registry}.{table}]\n  x = "y"\n#  [{registry}.mirrors.none]\n' for table in tables)
+    ours = {f"etc/containerd/conf.d/{name}.toml": text for name in ("50-gpuyard-kubernetes", "99-nvidia")}
+    config = 'imports = ["/etc/containerd/conf.d/*.toml", "more/*.toml"]\n'
+    files = ours | {
+        "etc/containerd/config.toml": config,
+        "etc/containerd/more/a.toml": text,
+        "etc/containerd/unread/a.toml": text,
+    }
+    found = look(tmp_path, files, containerd=f"[ $1 = --version ] && echo containerd containerd.io v{version} abc")
+    assert found["containerd"]["registries"] == [f"/etc/containerd/more/a.toml: [{registry}.{table}]" for table in bars]
+    found = look(
+        tmp_path,
+        {"etc/containerd/config.toml": text},
+        containerd=f"[ $1 = --version ] && echo containerd containerd.io v{version}",
+    )
+    assert found["containerd"]["registries"] == [f"/etc/containerd/config.toml: [{registry}.{table}]" for table in bars]
 
 
 @pytest.mark.parametrize("key", ["sandbox", "sandbox_image"])
