@@ -30,10 +30,12 @@ ASKED = {
         "held": "{{ __kubernetes_node_held }}",
         "free": "{{ __kubernetes_node_free }}",
         "swap": "{{ __kubernetes_node_swap }}",
+        "locked": "{{ __kubernetes_node_locked }}",
         "sources": "{{ kubernetes_node_package_sources }}",
     },
     "container_toolkit": {
         "package": "{{ container_toolkit_engine_packages.containerd }}",
+        "locked": "{{ __container_toolkit_locked }}",
         "sources": "{{ container_toolkit_package_sources }}",
     },
 }
@@ -81,6 +83,8 @@ UNREADABLE = {"remains": ["var/lib/kubelet/config.yaml"], "kubelet": True}
 PODS = {"containerd": NONE | {"containers": {"k8s.io": 9}}}
 CONTROL = {"gpuyard_kubernetes_node": NODE["gpuyard_kubernetes_node"] | {"control": True}}
 OTHER_PAUSE = "registry.k8s.io/pause:3.9"
+PREPARED = {"packages": [["kubelet", "1.35.7", "hi"], ["kubeadm", "1.36.3", "hi"], ["kubectl", "1.35.7", "ii"]]}
+TOOLKIT = [["libnvidia-container1", "1.17.8-1", "hi"], ["nvidia-container-toolkit", "1.18.1-1", "ii"]]
 HOSTS = {
     "nothing": ({}, {}),
     "distributions-own": ({}, {"kubernetes_node_containerd_package": "containerd"}),
@@ -117,6 +121,7 @@ HOSTS = {
     "joined-with-another-pause": (JOINED | {"containerd": NONE | {"pause": OTHER_PAUSE}}, {}),
     "prepared-with-another-pause": ({"containerd": NONE | {"pause": OTHER_PAUSE}}, {}),
     "joined-without": (JOINED, {}),
+    "prepared": (PREPARED, {}),
     # What `-e name=false` gives
     "texts": (
         JOINED | {"swap": ["/dev/sda2"]},
@@ -141,11 +146,13 @@ def chosen(tmp_path_factory):
             f"{role}-{name}": {
                 "__kubernetes_node_looked": {"stdout": json.dumps(LOOK | look)},
                 "__kubernetes_node_asked": {"results": [{"item": "control-001", "rc": 1, "stderr": "no cluster"}]},
+                "__container_toolkit_looked": {"stdout": json.dumps({"packages": TOOLKIT})},
             }
             | own
             for name, (look, own) in HOSTS.items()
         }
-        hosts |= {"container_toolkit-no-node": {"gpuyard_kubernetes_node": {}}} if role == "container_toolkit" else {}
+        looked = {"__container_toolkit_looked": {"stdout": json.dumps({"packages": []})}}
+        hosts |= {"container_toolkit-no-node": {"gpuyard_kubernetes_node": {}} | looked} if role == "container_toolkit" else {}
         groups[role] = {"vars": variables, "hosts": hosts}
         plays.append({"hosts": role, "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": asked}}]})
     (folder / "hosts.json").write_text(json.dumps({"all": {"children": groups}}))
@@ -172,7 +179,7 @@ def test_both_roles_install_the_same_containerd_on_a_node(chosen):
     assert "docker" in toolkit["nothing"]["sources"] and "docker" in node["nothing"]["sources"]
     assert toolkit["distributions-own"]["package"] == "containerd" and "containerd" in node["distributions-own"]["lacks"]
     assert toolkit["distributions-own"]["sources"] == ["nvidia-container-toolkit"]
-    assert toolkit["no-node"] == {"package": "containerd", "sources": ["nvidia-container-toolkit"]}
+    assert toolkit["no-node"] == {"package": "containerd", "sources": ["nvidia-container-toolkit"], "locked": []}
 
 
 REFUSED = {
@@ -325,3 +332,10 @@ def test_a_node_that_has_joined_keeps_its_pause_image(chosen):
         "joined-without": planned,
     }.items():
         assert f'sandbox = "{image}"' in chosen["kubernetes_node"][name]["drop_in"]
+
+
+def test_what_is_held_and_moves_is_let_go_first(chosen):
+    """Dnf answers that a locked package is filtered out."""
+    assert chosen["kubernetes_node"]["prepared"]["locked"] == ["kubelet"]
+    assert chosen["kubernetes_node"]["joined-without"]["locked"] == []
+    assert chosen["container_toolkit"]["nothing"]["locked"] == ["libnvidia-container1"]

@@ -24,6 +24,16 @@ def test_package_tasks_wait_for_the_lock(role):
     assert [f"{name}: {module}" for name, module, arguments, _ in tasks if "lock_timeout" not in arguments] == []
 
 
+@pytest.mark.parametrize("role", ["container_toolkit", "fabric_manager", "kubernetes_node", "nvidia_driver"])
+def test_locks_go_before_packages_move(role):
+    """Dnf answers that a locked package is filtered out, whatever version it is asked for."""
+    blocks = [task["block"] for file in list_task_files(role) for task in read(file) if "always" in task]
+    (block,) = [block for block in blocks if any("ansible.builtin.dnf" in task for task in block)]
+    told = [("ansible.builtin.dnf" in task, str(task.get("ansible.builtin.command", ""))) for task in block]
+    before = told[: [moves for moves, _ in told].index(True)]
+    assert [words for _, words in before if "versionlock" in words and "delete" in words] != []
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_packages_of_the_distribution_come_without_lists(role):
     """An image has no lists: they are read before, and in check mode, which reads none, the task is announced instead."""
