@@ -182,6 +182,10 @@ def test_both_roles_install_the_same_containerd_on_a_node(chosen):
     assert toolkit["no-node"] == {"package": "containerd", "sources": ["nvidia-container-toolkit"], "locked": []}
 
 
+def test_packages_come_from_the_source_of_the_minor_version(chosen):
+    assert chosen["kubernetes_node"]["nothing"]["sources"] == ["kubernetes-1.36", "docker"]
+
+
 REFUSED = {
     "debian": ("1.6", "apt-get purge --allow-change-held-packages containerd there; then run again"),
     "debian-in-use": (
