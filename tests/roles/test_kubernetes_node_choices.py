@@ -31,12 +31,12 @@ ASKED = {
         "free": "{{ __kubernetes_node_free }}",
         "swap": "{{ __kubernetes_node_swap }}",
         "locked": "{{ __kubernetes_node_locked }}",
-        "sources": "{{ kubernetes_node_package_sources }}",
+        "sources": "{{ __kubernetes_node_sources }}",
     },
     "container_toolkit": {
         "package": "{{ container_toolkit_engine_packages.containerd }}",
         "locked": "{{ __container_toolkit_locked }}",
-        "sources": "{{ container_toolkit_package_sources }}",
+        "sources": "{{ __container_toolkit_engine_sources }}",
     },
 }
 NODE = {
@@ -146,12 +146,14 @@ def chosen(tmp_path_factory):
             f"{role}-{name}": {
                 "__kubernetes_node_looked": {"stdout": json.dumps(LOOK | look)},
                 "__kubernetes_node_asked": {"results": [{"item": "control-001", "rc": 1, "stderr": "no cluster"}]},
-                "__container_toolkit_looked": {"stdout": json.dumps({"packages": TOOLKIT})},
+                "__container_toolkit_looked": {
+                    "stdout": json.dumps({"packages": TOOLKIT, "containerd": (LOOK | look)["containerd"]})
+                },
             }
             | own
             for name, (look, own) in HOSTS.items()
         }
-        looked = {"__container_toolkit_looked": {"stdout": json.dumps({"packages": []})}}
+        looked = {"__container_toolkit_looked": {"stdout": json.dumps({"packages": [], "containerd": NONE})}}
         hosts |= {"container_toolkit-no-node": {"gpuyard_kubernetes_node": {}} | looked} if role == "container_toolkit" else {}
         groups[role] = {"vars": variables, "hosts": hosts}
         plays.append({"hosts": role, "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"msg": asked}}]})
@@ -178,8 +180,13 @@ def test_both_roles_install_the_same_containerd_on_a_node(chosen):
     assert toolkit["nothing"]["package"] in node["nothing"]["lacks"]
     assert "docker" in toolkit["nothing"]["sources"] and "docker" in node["nothing"]["sources"]
     assert toolkit["distributions-own"]["package"] == "containerd" and "containerd" in node["distributions-own"]["lacks"]
-    assert toolkit["distributions-own"]["sources"] == ["nvidia-container-toolkit"]
-    assert toolkit["no-node"] == {"package": "containerd", "sources": ["nvidia-container-toolkit"], "locked": []}
+    assert toolkit["distributions-own"]["sources"] == []
+    assert toolkit["no-node"] == {"package": "containerd", "sources": [], "locked": []}
+
+
+def test_no_key_is_asked_for_where_a_containerd_stays(chosen):
+    assert chosen["container_toolkit"]["debian"]["sources"] == []
+    assert chosen["kubernetes_node"]["debian"]["sources"] == ["kubernetes-1.36"]
 
 
 def test_packages_come_from_the_source_of_the_minor_version(chosen):
