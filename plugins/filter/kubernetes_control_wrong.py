@@ -23,8 +23,9 @@ options:
   _input:
     description: >-
       What is rendered (C(tree), C(rendered), C(cluster), C(files), C(router)), who there is (C(servers), C(play), C(nodes)), the
-      names of C(secrets), what each server said (C(looks)), and whether this is a dry run (C(check)), in which nothing is missed
-      that an earlier play of the same run would have brought about.
+      names of C(secrets), what each server said that it has of a cluster (C(looks)), and what each host of the play is (C(hosts)),
+      and whether this is a dry run (C(check)), in which nothing is missed that an earlier play of the same run would have brought
+      about.
     type: dict
     required: true
 """
@@ -45,8 +46,9 @@ _value:
 REFERENCE = re.compile(r"\{\{gpuyard-secret:([a-z0-9-]+)")
 SECRET = re.compile(r"^\s*(?:- )?secret: *['\"]?([^\s'\"]+)", re.MULTILINE)
 VERSION = re.compile(r"v1\.([0-9]+)\.")
-FREE_GB = 2.0
-"""Below which no server is made: etcd's file may have 2 GB, its own quota. Source: etcd documentation, system limits."""
+FREE_GB = 9.0
+"""Below which no server is made: etcd's file may have 8 GiB, the quota of cluster_model/render/kubernetes/kubeadm.py. As much
+again for all snapshots is our choice: 28 of such a file would be 240 GB. A backup that lacks room fails, and a run says so."""
 
 
 def kubernetes_control_wrong(about: dict[str, Any]) -> list[str]:
@@ -87,7 +89,7 @@ def _judge_servers(about: dict[str, Any]) -> Iterator[str]:
     endpoint = str(about["cluster"].get("controlPlaneEndpoint", "")).rpartition(":")[0]
     for name in about["servers"]:
         look, node = about["looks"][name], about["nodes"][name]
-        if name not in about["play"] or not look:
+        if name not in about["hosts"] or not look:
             continue
         if not node["address"]:
             yield tell(
@@ -110,11 +112,11 @@ def _judge_servers(about: dict[str, Any]) -> Iterator[str]:
         if look["state"] == "member" and look["name"] not in ("", node["node"]):
             fix = f"rename it back in the plan, or take it out: playbooks/kubernetes_remove.yml -e node={look['name']}"
             yield tell(f"{name}: node's name", look["name"], node["node"], fix)
-        addresses = [ip_interface(address) for address in look["addresses"]]
+        addresses = [ip_interface(address) for address in about["hosts"][name]["addresses"]]
         if ip_address(node["address"]) not in [address.ip for address in addresses]:
             yield tell(
                 f"{name}: addresses",
-                ", ".join(look["addresses"]),
+                ", ".join(about["hosts"][name]["addresses"]),
                 f"{node['address']}, which its API server is to listen on",
                 "run playbooks/network.yml, or render the plan that the server is installed by",
             )
@@ -126,7 +128,7 @@ def _judge_servers(about: dict[str, Any]) -> Iterator[str]:
 def _judge_endpoint(about: dict[str, Any], name: str, endpoint: str, addresses: list[Any]) -> Iterator[str]:
     """Tell an endpoint that does not lead to the cluster from here."""
     # In a dry run the role kubernetes_node has not written it yet.
-    resolved = about["looks"][name]["endpoint"]
+    resolved = about["hosts"][name]["endpoint"]
     if not resolved and not about["check"]:
         fix = "run playbooks/kubernetes.yml without --tags, whose first play writes it into /etc/hosts"
         yield tell(f"{name}: {endpoint}", "no address", "an address of that name", fix)
@@ -152,9 +154,9 @@ def _judge_new(about: dict[str, Any], name: str, wanted: str) -> Iterator[str]:
     To a cluster that is there it adds servers of the cluster's own: a kubelet may not be newer than any API server, and kubeadm
     makes no control plane newer than itself. Source: Kubernetes documentation, version skew policy.
     """
-    look = about["looks"][name]
+    host = about["hosts"][name]
     # In a dry run the role kubernetes_node has not installed the plan's version yet.
-    have = wanted if about["check"] else look["kubeadm"]
+    have = wanted if about["check"] else host["kubeadm"]
     running = {other: about["looks"][other]["version"] for other in _list_having(about) if about["looks"][other]["version"]}
     oldest = min(running, key=lambda other: _find_minor(running[other]), default="")
     if oldest:
@@ -170,8 +172,11 @@ def _judge_new(about: dict[str, Any], name: str, wanted: str) -> Iterator[str]:
             f"{wanted}, or the minor version after it",
             "name the packages' repository of that version, and run playbooks/kubernetes.yml",
         )
-    if look["free_gb"] < FREE_GB:
-        yield tell(f"{name}: /var/lib/etcd", f"{look['free_gb']} GB free", f"{FREE_GB:g} GB or more", "make room")
+    for folders, free in host["free"]:
+        needed = len(folders) * FREE_GB
+        if free < needed:
+            fix = "make room, or give them a disk of their own"
+            yield tell(f"{name}: {' and '.join(folders)}", f"{free:g} GB free", f"{needed:g} GB or more", fix)
 
 
 def _judge_cluster(about: dict[str, Any]) -> Iterator[str]:

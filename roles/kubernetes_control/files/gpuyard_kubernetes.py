@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Look at what this control server has of a Kubernetes cluster, and do what it does by itself.
 
-    gpuyard-kubernetes look ENDPOINT WAIT_S     print, as JSON, what is there; changes nothing
+    gpuyard-kubernetes look WAIT_S              print, as JSON, what is there; changes nothing
     gpuyard-kubernetes settled NAME WAIT_S      wait until a server and etcd are complete; print how often etcd elected a leader
     gpuyard-kubernetes leave NAME               take a member out of etcd
     gpuyard-kubernetes keep FOLDER              copy what etcd has into the folder, before a reset; print where it is
@@ -21,7 +21,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -182,7 +181,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16] if text else ""
 
 
-def look(endpoint: str, wait_s: str) -> None:
+def look(wait_s: str) -> None:
     """Print what there is."""
     parts = [ROOT / "manifests/kube-apiserver.yaml", ROOT / "manifests/etcd.yaml", ADMIN, ROOT / "kubelet.conf", ETCD / "member"]
     there = [str(part) for part in parts if part.exists()]
@@ -192,10 +191,6 @@ def look(endpoint: str, wait_s: str) -> None:
     # Whose API server answers has a cluster, also where kubeadm did not come to its end: that is never reset.
     state = "member" if ready or (whole and not making) else "half" if making else "remains" if there else "none"
     secrets = re.findall(r"^\s*(?:- )?secret: *['\"]?([^\s'\"]+)", read(OURS / "encryption.yaml"), re.MULTILINE)
-    resolved: list[str] = []
-    with contextlib.suppress(OSError):
-        resolved = sorted({str(found[4][0]) for found in socket.getaddrinfo(endpoint, None)})
-    folder = next(path for path in (ETCD, Path("/var/lib"), Path("/")) if path.is_dir())
     about = {
         "state": state,
         "making": making,
@@ -204,15 +199,9 @@ def look(endpoint: str, wait_s: str) -> None:
         "ca": digest("".join(re.findall(r"-BEGIN CERTIFICATE-+([^-]+)", read(ROOT / "pki/ca.crt"))[:1]).strip()),
         "keys": [digest(secret) for secret in secrets],
         "running": bool(find_process("kubeadm")),
-        "kubeadm": run("kubeadm", "version", "-o", "short")[1].strip(),
         "version": find_version() if ready else "",
-        "addresses": re.findall(r"\binet6? ([0-9a-f.:]+/\d+)", run("ip", "-o", "address")[1]),
-        "endpoint": resolved,
-        "free_gb": round(shutil.disk_usage(folder).free / 1e9, 1),
         "ready": ready,
         "members": list_members() if state == "member" else [],
-        "keepalived": Path("/usr/sbin/keepalived").exists(),
-        "backup_failed": run("systemctl", "is-failed", "--quiet", "gpuyard-etcd-backup.service")[0] == 0,
     }
     say(json.dumps(about))
 

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from cluster_model.render.kubernetes.kubeadm import ETCD_BYTES
+
 SERVERS = ["control-001", "control-002", "control-003"]
 SECRET = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 KEY = hashlib.sha256(SECRET.encode()).hexdigest()[:16]
@@ -19,12 +21,11 @@ NEW = {
     "name": "",
     "ca": "",
     "keys": [],
-    "kubeadm": "v1.36.3",
-    "endpoint": ["127.0.0.1"],
-    "free_gb": 80.0,
     "ready": False,
     "members": [],
 }
+DISKS = ["/var/lib/etcd", "/var/backups/etcd"]
+HOST = {"kubeadm": "v1.36.3", "endpoint": ["127.0.0.1"], "free": [[DISKS, 80.0]]}
 
 
 @pytest.fixture
@@ -43,15 +44,18 @@ def describe(having=(), down=(), play=SERVERS, looks=None, **about):
     members = [
         {"name": name, "id": "1", "peer": "", "learner": False, "answers": name not in down} for name in SERVERS if name in having
     ]
-    found = {}
+    found, hosts = {}, {}
     for number, name in enumerate(SERVERS, 1):
-        found[name] = NEW | {"addresses": ["127.0.0.1/8", f"10.0.0.{number}/24"]}
+        found[name] = dict(NEW)
         if name in having:
             found[name] |= {"state": "member", "name": name, "ca": "aa", "keys": [KEY], "ready": name not in down}
             found[name]["version"] = "v1.36.3" if name not in down else ""
             found[name]["members"] = copy.deepcopy(members)
         other = (looks or {}).get(name, {})
-        found[name] = {} if other is None else found[name] | other
+        found[name] = {} if other is None else found[name] | {key: value for key, value in other.items() if key in NEW}
+        if other is not None and name in play:
+            host = HOST | {"addresses": ["127.0.0.1/8", f"10.0.0.{number}/24"]}
+            hosts[name] = host | {key: value for key, value in other.items() if key in host}
     return {
         "tree": "/srv/build/lab",
         "rendered": True,
@@ -61,6 +65,7 @@ def describe(having=(), down=(), play=SERVERS, looks=None, **about):
         "play": list(play),
         "nodes": {name: {"node": name, "address": f"10.0.0.{number}"} for number, name in enumerate(SERVERS, 1)},
         "looks": found,
+        "hosts": hosts,
         "files": [{"path": "/etc/kubernetes/gpuyard/encryption.yaml", "content": f"  secret: '{SECRET}'\n"}],
         "router": "",
         "check": False,
@@ -95,6 +100,7 @@ GOOD = {
     "an older minor version than kubeadm": describe(
         cluster={"kubernetesVersion": "v1.35.7", "controlPlaneEndpoint": "kubernetes.lab.example.net:7443"}
     ),
+    "room on each of two disks": describe(looks={"control-001": {"free": [[DISKS[:1], 9.1], [DISKS[1:], 9.0]]}}),
     "an address that they share": describe(
         router="virtual_ipaddress {\n        10.0.0.10/24 dev eno1\n    }",
         looks={name: {"endpoint": ["10.0.0.10"]} for name in SERVERS},
@@ -205,8 +211,12 @@ BAD = {
         "control-002: addresses: 10.0.0.9/24; expected 10.0.0.2, which its API server is to listen on; fix: run",
     ),
     "no room": (
-        describe(looks={"control-001": {"free_gb": 0.4}}),
-        "control-001: /var/lib/etcd: 0.4 GB free; expected 2 GB or more; fix: make room",
+        describe(looks={"control-001": {"free": [[DISKS, 17.4]]}}),
+        "control-001: /var/lib/etcd and /var/backups/etcd: 17.4 GB free; expected 18 GB or more; fix: make room",
+    ),
+    "no room on one of two disks": (
+        describe(looks={"control-001": {"free": [[DISKS[:1], 40.0], [DISKS[1:], 3.0]]}}),
+        "control-001: /var/backups/etcd: 3 GB free; expected 9 GB or more; fix: make room",
     ),
     "remains of something": (
         describe(looks={"control-003": {"state": "remains", "parts": ["/var/lib/etcd/member"]}}),
@@ -237,3 +247,7 @@ def test_what_cannot_work_is_refused(name, judge):
 
 def test_a_server_that_is_down_forbids_nothing_where_nothing_is_made(judge):
     assert judge(describe(having=SERVERS, looks={"control-003": None})) == []
+
+
+def test_the_room_that_is_asked_for_holds_etcd_at_its_quota(judge):
+    assert sys.modules[judge.__module__].FREE_GB * 1e9 >= ETCD_BYTES

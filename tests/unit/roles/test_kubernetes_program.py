@@ -63,7 +63,7 @@ def lay_server(program):
 
 
 def look(program, capsys):
-    program.look("localhost", "0")
+    program.look("0")
     return json.loads(capsys.readouterr().out)
 
 
@@ -122,7 +122,7 @@ def test_a_server_that_kubeadm_did_not_come_to_its_end_on_is_waited_for(program,
     lay(program.OURS / "making", "init\n")
     answers = iter([False, False, True])
     monkeypatch.setattr(program, "ask", lambda url: next(answers))
-    program.look("localhost", "60")
+    program.look("60")
     assert json.loads(capsys.readouterr().out)["state"] == "member"
 
 
