@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 
 ETCD = "/var/lib/etcd"
+TIMED = ("gpuyard-etcd-backup", "gpuyard-kubernetes-renew")
+"""What timers start, and nobody sees fail."""
 
 
 def main(endpoint: str, snapshots: str) -> None:
@@ -25,7 +27,7 @@ def main(endpoint: str, snapshots: str) -> None:
         "endpoint": resolve(endpoint),
         "free": list_free(ETCD, snapshots),
         "keepalived": Path("/usr/sbin/keepalived").exists(),
-        "backup_failed": ask("systemctl", "is-failed", "gpuyard-etcd-backup.service").strip() == "failed",
+        "failed": [unit for unit in TIMED if ask("systemctl", "is-failed", f"{unit}.service").strip() == "failed"],
     }
     sys.stdout.write(json.dumps(about) + "\n")
 

@@ -47,6 +47,13 @@ def test_room_is_told_once_for_a_disk(program, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("unit", ["gpuyard-etcd-backup", "gpuyard-kubernetes-renew"])
+def test_what_a_timer_started_and_failed_is_told(program, capsys, unit):
+    assert look(program, capsys)["failed"] == []
+    program.answers = {f"systemctl is-failed {unit}.service": "failed\n", "systemctl is-failed": "inactive\n"}
+    assert look(program, capsys)["failed"] == [unit]
+
+
 def test_a_program_that_is_not_there_says_nothing():
     spec = importlib.util.spec_from_file_location("host", PROGRAM)
     module = importlib.util.module_from_spec(spec)
