@@ -23,7 +23,7 @@ options:
   _input:
     description: >-
       What is rendered (C(tree), C(rendered), C(cluster), C(files), C(router)), who there is (C(servers), C(play), C(nodes)), the
-      names of C(secrets), what each server said that it has of a cluster (C(looks)), and what each host of the play is (C(hosts)),
+      names of C(secrets), what each server said that it has of a cluster (C(looks)), what each host of the play is (C(hosts)),
       and whether this is a dry run (C(check)), in which nothing is missed that an earlier play of the same run would have brought
       about.
     type: dict
@@ -132,6 +132,9 @@ def _judge_endpoint(about: dict[str, Any], name: str, endpoint: str, addresses: 
     if not resolved and not about["check"]:
         fix = "run playbooks/kubernetes.yml without --tags, whose first play writes it into /etc/hosts"
         yield tell(f"{name}: {endpoint}", "no address", "an address of that name", fix)
+    if about["router"] and about["hosts"][name]["keepalived"] == "others":
+        fix = "have another host hold that address and remove the file, or plan kubernetes.endpoint.mode: local"
+        yield tell(f"{name}: /etc/keepalived/keepalived.conf", "not ours", "a keepalived for the API server's address alone", fix)
     shared = re.search(r"virtual_ipaddress \{\s*([0-9a-f.:]+)/", about["router"])
     if not shared:
         return

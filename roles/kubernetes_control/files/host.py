@@ -14,7 +14,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+ROOT = Path("/")
 ETCD = "/var/lib/etcd"
+OURS = re.compile(r"# \S+: the address of the API server of ")
+"""How our configuration of keepalived begins."""
+PROGRAMS = {"keepalived": "usr/sbin/keepalived", "curl": "usr/bin/curl"}
+"""What an address takes that control servers share, by package. curl-minimal, as Rocky has it, brings the same program."""
 TIMED = ("gpuyard-etcd-backup", "gpuyard-kubernetes-renew")
 """What timers start, and nobody sees fail."""
 
@@ -26,7 +31,9 @@ def main(endpoint: str, snapshots: str) -> None:
         "addresses": re.findall(r"\binet6? ([0-9a-f.:]+/\d+)", ask("ip", "-o", "address")),
         "endpoint": resolve(endpoint),
         "free": list_free(ETCD, snapshots),
-        "keepalived": Path("/usr/sbin/keepalived").exists(),
+        "keepalived": judge_router(),
+        "lacks": [package for package, program in PROGRAMS.items() if not (ROOT / program).exists()],
+        "held_back": ask("getsebool", "keepalived_connect_any").strip().endswith(" off"),
         "failed": [unit for unit in TIMED if ask("systemctl", "is-failed", f"{unit}.service").strip() == "failed"],
     }
     sys.stdout.write(json.dumps(about) + "\n")
@@ -44,6 +51,18 @@ def resolve(name: str) -> list[str]:
     with contextlib.suppress(OSError):
         return sorted({str(found[4][0]) for found in socket.getaddrinfo(name, None)})
     return []
+
+
+def judge_router() -> str:
+    """Return whose keepalived's configuration is: ours, the package's or others'; empty where there is none."""
+    path = ROOT / "etc/keepalived/keepalived.conf"
+    if not path.exists():
+        return ""
+    if OURS.match(path.read_text("utf-8", "replace")):
+        return "ours"
+    # Only the rpm brings one; as a program rpm may be elsewhere too, and knows of no package then.
+    is_there = ask("rpm", "-q", "--qf", "there", "keepalived") == "there"
+    return "package" if is_there and path.name not in ask("rpm", "-V", "keepalived") else "others"
 
 
 def list_free(*folders: str) -> list[tuple[list[str], float]]:

@@ -2,9 +2,13 @@
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from cluster_model.render.kubernetes.endpoint import render_endpoint
+from tests.planned import open_example
 
 PROGRAM = Path(__file__).parents[3] / "roles/kubernetes_control/files/host.py"
 
@@ -29,7 +33,7 @@ def look(program, capsys):
 
 def test_a_host_is_told_with_its_addresses_and_where_the_endpoint_leads(program, capsys):
     program.answers = {
-        "ip -o address": "2: eno1    inet 10.0.0.1/24 brd 10.0.0.255 scope global eno1\\\n2: eno1    inet6 fe80::1/64 scope link\n",
+        "ip -o address": "2: eno1    inet 10.0.0.1/24 brd 10.0.0.255 scope global\n2: eno1    inet6 fe80::1/64 scope link\n",
         "kubeadm version": "v1.36.3\n",
     }
     seen = look(program, capsys)
@@ -52,6 +56,54 @@ def test_what_a_timer_started_and_failed_is_told(program, capsys, unit):
     assert look(program, capsys)["failed"] == []
     program.answers = {f"systemctl is-failed {unit}.service": "failed\n", "systemctl is-failed": "inactive\n"}
     assert look(program, capsys)["failed"] == [unit]
+
+
+@pytest.fixture
+def root(program, tmp_path, monkeypatch):
+    monkeypatch.setattr(program, "ROOT", tmp_path)
+    return tmp_path
+
+
+def lay(path, text=""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_keepalived_that_gpuyard_rendered_is_ours(program, root, capsys):
+    """As templates/kubernetes/keepalived.conf.j2 begins it."""
+    opened = open_example("lab")
+    endpoint = replace(opened.plan.kubernetes.endpoint, mode="vrrp", address="10.72.128.9")
+    plan = replace(opened.plan, kubernetes=replace(opened.plan.kubernetes, endpoint=endpoint))
+    for _, text in render_endpoint(plan):
+        lay(root / "etc/keepalived/keepalived.conf", text.decode())
+        assert look(program, capsys)["keepalived"] == "ours"
+
+
+@pytest.mark.parametrize(
+    ("known", "changed", "whose"),
+    [("", "", "others"), ("there", "S.5....T.  c /etc/keepalived/keepalived.conf", "others"), ("there", "", "package")],
+)
+def test_a_keepalived_that_somebody_set_up_is_told(program, root, capsys, known, changed, whose):
+    assert look(program, capsys)["keepalived"] == ""
+    lay(root / "etc/keepalived/keepalived.conf", "vrrp_instance boot {}\n")
+    program.answers = {"rpm -q --qf there keepalived": known, "rpm -V keepalived": changed}
+    assert look(program, capsys)["keepalived"] == whose
+
+
+def test_what_an_address_takes_is_told_package_by_package(program, root, capsys):
+    assert look(program, capsys)["lacks"] == ["keepalived", "curl"]
+    lay(root / "usr/sbin/keepalived")
+    assert look(program, capsys)["lacks"] == ["curl"]
+    lay(root / "usr/bin/curl")
+    assert look(program, capsys)["lacks"] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "held_back"), [("keepalived_connect_any --> off\n", True), ("keepalived_connect_any --> on\n", False), ("", False)]
+)
+def test_selinux_is_told_where_it_keeps_keepalived_from_asking(program, capsys, said, held_back):
+    program.answers = {"getsebool keepalived_connect_any": said}
+    assert look(program, capsys)["held_back"] is held_back
 
 
 def test_a_program_that_is_not_there_says_nothing():

@@ -25,7 +25,7 @@ NEW = {
     "members": [],
 }
 DISKS = ["/var/lib/etcd", "/var/backups/etcd"]
-HOST = {"kubeadm": "v1.36.3", "endpoint": ["127.0.0.1"], "free": [[DISKS, 80.0]]}
+HOST = {"kubeadm": "v1.36.3", "endpoint": ["127.0.0.1"], "free": [[DISKS, 80.0]], "keepalived": ""}
 
 
 @pytest.fixture
@@ -103,8 +103,12 @@ GOOD = {
     "room on each of two disks": describe(looks={"control-001": {"free": [[DISKS[:1], 9.1], [DISKS[1:], 9.0]]}}),
     "an address that they share": describe(
         router="virtual_ipaddress {\n        10.0.0.10/24 dev eno1\n    }",
-        looks={name: {"endpoint": ["10.0.0.10"]} for name in SERVERS},
+        looks={
+            name: {"endpoint": ["10.0.0.10"], "keepalived": whose}
+            for name, whose in zip(SERVERS, ("", "ours", "package"), strict=True)
+        },
     ),
+    "a keepalived of others, which is none of ours": describe(looks={"control-001": {"keepalived": "others"}}),
 }
 
 
@@ -181,6 +185,13 @@ BAD = {
             looks={name: {"endpoint": ["10.0.0.9"]} for name in SERVERS},
         ),
         "control-001: kubernetes.lab.example.net: 10.0.0.9; expected 10.0.0.10; fix: have the name's address changed",
+    ),
+    "a keepalived that holds another address": (
+        describe(
+            router="virtual_ipaddress {\n        10.0.0.10/24 dev eno1\n    }",
+            looks={name: {"endpoint": ["10.0.0.10"], "keepalived": "others"} for name in SERVERS},
+        ),
+        "control-001: /etc/keepalived/keepalived.conf: not ours; expected a keepalived for the API server's address alone;",
     ),
     "a name without an address": (
         describe(looks={"control-002": {"endpoint": []}}),
