@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_interface
 from typing import Any
@@ -28,6 +29,12 @@ options:
       about.
     type: dict
     required: true
+  part:
+    description: >-
+      V(all), or V(speaker): what forbids to say anything to the cluster, which takes C(servers), C(looks) and C(check) alone.
+    type: str
+    choices: [all, speaker]
+    default: all
 """
 
 EXAMPLES = r"""
@@ -51,12 +58,26 @@ FREE_GB = 9.0
 again for all snapshots is our choice: 28 of such a file would be 240 GB. A backup that lacks room fails, and a run says so."""
 
 
-def kubernetes_control_wrong(about: dict[str, Any]) -> list[str]:
+def kubernetes_control_wrong(about: dict[str, Any], part: str = "all") -> list[str]:
     """Return what is wrong."""
+    if part == "speaker":
+        return [*_judge_authorities(about, []), *_judge_speaker(about)]
     if not about["rendered"]:
         fix = "gpuyard render the cluster, and have its intent say kubernetes"
         return [tell("kubernetes_control_tree", about["tree"], "a rendered tree with kubernetes/kubeadm/init.yaml", fix)]
     return [*_judge_files(about), *_judge_servers(about), *_judge_cluster(about)]
+
+
+def _judge_speaker(about: dict[str, Any]) -> Iterator[str]:
+    """Tell where no API server answers."""
+    # In a dry run there may be no cluster yet.
+    if not about["check"] and not any(look.get("ready") for look in about["looks"].values()):
+        yield tell(
+            "kubernetes_control_servers",
+            ", ".join(about["servers"]),
+            "one of them whose API server answers",
+            "run playbooks/kubernetes.yml for the control servers, or see to those that have the cluster",
+        )
 
 
 def _find_minor(version: str) -> int:
@@ -187,6 +208,7 @@ def _judge_cluster(about: dict[str, Any]) -> Iterator[str]:
     looks, having = about["looks"], _list_having(about)
     silent = [name for name in about["servers"] if not looks[name]]
     turns = [name for name in about["servers"] if name in about["play"] and name not in having and looks[name]]
+    yield from _judge_authorities(about, [name for name in turns if looks[name]["state"] == "none"])
     if not turns:
         return
     if not having:
@@ -203,17 +225,25 @@ def _judge_cluster(about: dict[str, Any]) -> Iterator[str]:
             fix = f"leave out --limit, or name {first} in it"
             yield tell("play", ", ".join(about["play"]), f"{first} in it, on which the cluster is made", fix)
         return
-    authorities = {name: looks[name]["ca"] for name in [*having, *(name for name in turns if looks[name]["state"] == "none")]}
-    cluster = authorities[having[0]]
-    strangers = [name for name, authority in authorities.items() if authority not in ("", cluster)]
-    if strangers:
-        yield tell(
-            f"{', '.join(strangers)}: /etc/kubernetes/pki/ca.crt",
-            "another cluster's CA",
-            f"the CA of {having[0]}",
-            "see which cluster is the right one, and run kubeadm reset --force on the servers of the other",
-        )
     yield from _judge_quorum(about, having, turns)
+
+
+def _judge_authorities(about: dict[str, Any], new: list[str]) -> Iterator[str]:
+    """Tell servers that have another cluster's CA, or would join with it. The cluster is the one that most servers have."""
+    having = [name for name in _list_having(about) if about["looks"][name]["ca"]]
+    found = Counter(about["looks"][name]["ca"] for name in having).most_common()
+    if not found:
+        return
+    if len(found) > 1 and found[0][1] == found[1][1]:
+        fix = "see which cluster is the right one, and run kubeadm reset --force on the servers of the others, then run again"
+        yield tell(f"{', '.join(having)}: /etc/kubernetes/pki/ca.crt", "CAs of several clusters", "one CA", fix)
+        return
+    cluster, _ = found[0]
+    strangers = [name for name in [*having, *new] if about["looks"][name]["ca"] not in ("", cluster)]
+    if strangers:
+        meant = ", ".join(name for name in having if about["looks"][name]["ca"] == cluster)
+        fix = f"if that is the right cluster, run kubeadm reset --force on {', '.join(strangers)}, then run again"
+        yield tell(f"{', '.join(strangers)}: /etc/kubernetes/pki/ca.crt", "another cluster's CA", f"the CA of {meant}", fix)
 
 
 def _judge_quorum(about: dict[str, Any], having: list[str], turns: list[str]) -> Iterator[str]:

@@ -199,11 +199,16 @@ BAD = {
     ),
     "another cluster's CA": (
         describe(having=SERVERS, looks={"control-003": {"state": "none", "ca": "bb", "name": ""}}),
-        "control-003: /etc/kubernetes/pki/ca.crt: another cluster's CA; expected the CA of control-001; fix: see",
+        "control-003: /etc/kubernetes/pki/ca.crt: another cluster's CA; expected the CA of control-001, control-002; fix: if",
     ),
     "two clusters": (
         describe(having=SERVERS[:2], looks={"control-002": {"ca": "bb"}}),
-        "control-002: /etc/kubernetes/pki/ca.crt: another cluster's CA; expected the CA of control-001; fix: see which cluster",
+        "control-001, control-002: /etc/kubernetes/pki/ca.crt: CAs of several clusters; expected one CA; fix: see which cluster",
+    ),
+    "a first server that came back with a cluster of its own, where nothing is to be made": (
+        describe(having=SERVERS, looks={"control-001": {"ca": "bb"}}),
+        "control-001: /etc/kubernetes/pki/ca.crt: another cluster's CA; expected the CA of control-002, control-003; fix: if "
+        "that is the right cluster, run kubeadm reset --force on control-001, then run again",
     ),
     "quorum": (
         describe(having=SERVERS[:2], down=["control-002"]),
@@ -254,6 +259,23 @@ def test_what_cannot_work_is_refused(name, judge):
     found = judge(about)
     assert any(fault.startswith(words) for fault in found), found
     assert SECRET not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        (describe(having=SERVERS, down=SERVERS[1:]), None),
+        (describe(), "kubernetes_control_servers: control-001, control-002, control-003; expected one of them whose API server"),
+        (describe(check=True), None),
+        (
+            describe(having=SERVERS, check=True, looks={"control-001": {"ca": "bb"}}),
+            "control-001: /etc/kubernetes/pki/ca.crt: another cluster's CA; expected the CA of control-002, control-003",
+        ),
+    ],
+)
+def test_nothing_is_said_to_a_cluster_that_is_not_there_or_not_the_one(judge, about, words):
+    found = judge({key: about[key] for key in ("servers", "looks", "check")}, "speaker")
+    assert (len(found) == 1 and found[0].startswith(words)) if words else found == [], found
 
 
 def test_a_server_that_is_down_forbids_nothing_where_nothing_is_made(judge):
