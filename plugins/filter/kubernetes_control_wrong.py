@@ -124,12 +124,7 @@ def _judge_servers(about: dict[str, Any]) -> Iterator[str]:
             fix = "wait until it has ended, then run again; see ps -C kubeadm"
             yield tell(f"{name}: kubeadm", "one runs there now", "none, since a run that was cut off may go on", fix)
         if look["state"] == "remains":
-            yield tell(
-                name,
-                f"only {', '.join(look['parts'])}",
-                "a whole control server, or nothing of one",
-                f"complete it by hand, or run there: kubeadm reset --force; rm -rf {' '.join(look['parts'])}",
-            )
+            yield _tell_remains(about, name)
         if look["state"] == "member" and look["name"] not in ("", node["node"]):
             fix = f"rename it back in the plan, or take it out: playbooks/kubernetes_remove.yml -e node={look['name']}"
             yield tell(f"{name}: node's name", look["name"], node["node"], fix)
@@ -142,8 +137,29 @@ def _judge_servers(about: dict[str, Any]) -> Iterator[str]:
                 "run playbooks/network.yml, or render the plan that the server is installed by",
             )
         yield from _judge_endpoint(about, name, endpoint, addresses)
-        if look["state"] != "member":
+        if look["state"] in ("none", "half"):
             yield from _judge_new(about, name, wanted)
+
+
+def _tell_remains(about: dict[str, Any], name: str) -> str:
+    """Tell what a server has of a cluster that is not whole. What runs there, or could, nobody is told to remove."""
+    look, lacks = about["looks"][name], [part for part, there in about["looks"][name]["parts"].items() if not there]
+    if all(part.endswith("/admin.conf") for part in lacks):
+        # Source: Kubernetes documentation, kubeadm init phase kubeconfig admin. With these it needs no file, and asks nobody.
+        words = (
+            "kubeadm init phase kubeconfig admin",
+            f"--control-plane-endpoint={about['cluster'].get('controlPlaneEndpoint', '')}",
+            f"--apiserver-advertise-address={about['nodes'][name]['address']}",
+            f"--kubernetes-version={about['hosts'][name]['kubeadm'] or about['cluster']['kubernetesVersion']}",
+        )
+        fix = f"put it back, or have it made again, there: {' '.join(words)}"
+        return tell(name, "no /etc/kubernetes/admin.conf", "it, by which this role speaks to the cluster", fix)
+    if look["serves"]:
+        fix = "bring back what lacks, as from a copy of the server"
+        return tell(name, f"no {', '.join(lacks)}, and an API server that answers", "a whole control server", fix)
+    there = [part for part, is_there in look["parts"].items() if is_there]
+    fix = f"complete it by hand, or run there: kubeadm reset --force; rm -rf {' '.join(there)}"
+    return tell(name, f"only {', '.join(there)}", "a whole control server, or nothing of one", fix)
 
 
 def _judge_endpoint(about: dict[str, Any], name: str, endpoint: str, addresses: list[Any]) -> Iterator[str]:
@@ -207,7 +223,7 @@ def _judge_cluster(about: dict[str, Any]) -> Iterator[str]:
     """Tell what forbids to change the cluster as a whole."""
     looks, having = about["looks"], _list_having(about)
     silent = [name for name in about["servers"] if not looks[name]]
-    turns = [name for name in about["servers"] if name in about["play"] and name not in having and looks[name]]
+    turns = [name for name in about["servers"] if name in about["play"] and looks[name].get("state") in ("none", "half")]
     yield from _judge_authorities(about, [name for name in turns if looks[name]["state"] == "none"])
     if not turns:
         return
@@ -226,6 +242,12 @@ def _judge_cluster(about: dict[str, Any]) -> Iterator[str]:
             yield tell("play", ", ".join(about["play"]), f"{first} in it, on which the cluster is made", fix)
         return
     yield from _judge_quorum(about, having, turns)
+
+
+def _list_members(about: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    """Return the first server whose API server answers, and etcd's members as it has them; nothing where there is none."""
+    answering = next((name for name in about["servers"] if about["looks"][name].get("ready")), "")
+    return answering, about["looks"][answering]["members"] if answering else []
 
 
 def _judge_authorities(about: dict[str, Any], new: list[str]) -> Iterator[str]:
@@ -252,12 +274,11 @@ def _judge_quorum(about: dict[str, Any], having: list[str], turns: list[str]) ->
     A server that joins counts before it answers, in versions of kubeadm below 1.29 at once: with a silent member beside it, one
     more that fails stops etcd.
     """
-    answering = [name for name in having if about["looks"][name]["ready"]]
+    answering, members = _list_members(about)
     if not answering:
         fix = "see journalctl -u kubelet and crictl ps -a there; boot control servers that are down"
         yield tell(", ".join(having), "no API server answers", "one that does, before others join", fix)
         return
-    members = about["looks"][answering[0]]["members"]
     leaving = {about["nodes"][name]["node"] for name in turns}
     up = [member["name"] for member in members if member["answers"]]
     down = [member["name"] or member["peer"] for member in members if not member["answers"] and member["name"] not in leaving]

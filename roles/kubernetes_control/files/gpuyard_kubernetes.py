@@ -183,18 +183,19 @@ def digest(text: str) -> str:
 
 def look(wait_s: str) -> None:
     """Print what there is."""
-    parts = [ROOT / "manifests/kube-apiserver.yaml", ROOT / "manifests/etcd.yaml", ADMIN, ROOT / "kubelet.conf", ETCD / "member"]
-    there = [str(part) for part in parts if part.exists()]
+    paths = [ROOT / "manifests/kube-apiserver.yaml", ROOT / "manifests/etcd.yaml", ADMIN, ROOT / "kubelet.conf", ETCD / "member"]
+    parts = {str(path): path.exists() for path in paths}
     making = read(OURS / "making").strip()
-    whole = len(there) == len(parts)
+    whole = all(parts.values())
     ready = whole and wait_until(is_ready, float(wait_s))  # after a boot it takes a minute
     # Whose API server answers has a cluster, also where kubeadm did not come to its end: that is never reset.
-    state = "member" if ready or (whole and not making) else "half" if making else "remains" if there else "none"
+    state = "member" if ready or (whole and not making) else "half" if making else "remains" if any(parts.values()) else "none"
     secrets = re.findall(r"^\s*(?:- )?secret: *['\"]?([^\s'\"]+)", read(OURS / "encryption.yaml"), re.MULTILINE)
     about = {
         "state": state,
         "making": making,
-        "parts": there,
+        "parts": parts,
+        "serves": ready or (state == "remains" and paths[0].exists() and is_ready()),
         "name": find_name(),
         "ca": digest("".join(re.findall(r"-BEGIN CERTIFICATE-+([^-]+)", read(ROOT / "pki/ca.crt"))[:1]).strip()),
         "keys": [digest(secret) for secret in secrets],

@@ -17,7 +17,8 @@ NEW = {
     "making": "",
     "running": False,
     "version": "",
-    "parts": [],
+    "parts": {},
+    "serves": False,
     "name": "",
     "ca": "",
     "keys": [],
@@ -37,6 +38,21 @@ def judge(collection, monkeypatch):
     yield module.FilterModule().filters()[name]
     for name in [name for name in sys.modules if name.startswith("ansible_collections")]:
         del sys.modules[name]
+
+
+ADMIN = "/etc/kubernetes/admin.conf"
+PARTS = [
+    "/etc/kubernetes/manifests/kube-apiserver.yaml",
+    "/etc/kubernetes/manifests/etcd.yaml",
+    ADMIN,
+    "/etc/kubernetes/kubelet.conf",
+    "/var/lib/etcd/member",
+]
+
+
+def be_remains(*parts, serves=False):
+    """Return what a server says that has some parts of a cluster."""
+    return {"state": "remains", "parts": {part: part in parts for part in PARTS}, "serves": serves}
 
 
 def describe(having=(), down=(), play=SERVERS, looks=None, **about):
@@ -235,8 +251,19 @@ BAD = {
         "control-001: /var/backups/etcd: 3 GB free; expected 9 GB or more; fix: make room",
     ),
     "remains of something": (
-        describe(looks={"control-003": {"state": "remains", "parts": ["/var/lib/etcd/member"]}}),
-        "control-003: only /var/lib/etcd/member; expected a whole control server, or nothing of one; fix: complete",
+        describe(looks={"control-003": be_remains("/var/lib/etcd/member")}),
+        "control-003: only /var/lib/etcd/member; expected a whole control server, or nothing of one; fix: complete it by hand, "
+        "or run there: kubeadm reset --force; rm -rf /var/lib/etcd/member",
+    ),
+    "no admin.conf": (
+        describe(looks={"control-003": be_remains(*(part for part in PARTS if part != ADMIN))}),
+        "control-003: no /etc/kubernetes/admin.conf; expected it, by which this role speaks to the cluster; fix: put it back, or "
+        "have it made again, there: kubeadm init phase kubeconfig admin --control-plane-endpoint=kubernetes.lab.example.net:7443 "
+        "--apiserver-advertise-address=10.0.0.3 --kubernetes-version=v1.36.3",
+    ),
+    "a part lacks of what answers": (
+        describe(looks={"control-003": be_remains(*PARTS[:3], serves=True)}),
+        "control-003: no /etc/kubernetes/kubelet.conf, /var/lib/etcd/member, and an API server that answers; expected a whole",
     ),
     "nobody knows whether one has the cluster": (
         describe(looks={"control-003": None}),
@@ -259,6 +286,15 @@ def test_what_cannot_work_is_refused(name, judge):
     found = judge(about)
     assert any(fault.startswith(words) for fault in found), found
     assert SECRET not in str(found)
+
+
+@pytest.mark.parametrize("serves", [False, True])
+def test_nobody_is_told_to_remove_what_runs_or_could(judge, serves):
+    """As where admin.conf was moved off all servers, as some do to keep it from who breaks in."""
+    whole = be_remains(*(part for part in PARTS if part != ADMIN), serves=serves)
+    found = judge(describe(looks=dict.fromkeys(SERVERS, whole)))
+    assert len(found) == 3 and all("no /etc/kubernetes/admin.conf" in fault for fault in found)
+    assert "rm -rf" not in str([*found, *judge(describe(looks={"control-002": be_remains(*PARTS[:2], serves=True)}))])
 
 
 @pytest.mark.parametrize(

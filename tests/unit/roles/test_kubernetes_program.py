@@ -72,7 +72,8 @@ def look(program, capsys):
 
 def test_a_new_server_has_nothing(program, capsys):
     seen = look(program, capsys)
-    assert (seen["state"], seen["parts"], seen["name"], seen["ca"], seen["keys"]) == ("none", [], "", "", [])
+    assert (seen["state"], seen["name"], seen["ca"], seen["keys"]) == ("none", "", "", [])
+    assert len(seen["parts"]) == 5 and not any(seen["parts"].values())
 
 
 def test_a_whole_server_is_a_member(program, capsys, monkeypatch):
@@ -156,7 +157,21 @@ def test_a_kubeadm_that_runs_is_seen(program, capsys, monkeypatch):
 def test_what_is_neither_whole_nor_ours_is_told(program, capsys):
     (program.ETCD / "member").mkdir()
     seen = look(program, capsys)
-    assert (seen["state"], seen["parts"]) == ("remains", [str(program.ETCD / "member")])
+    assert (seen["state"], [part for part, there in seen["parts"].items() if there]) == (
+        "remains",
+        [str(program.ETCD / "member")],
+    )
+    assert seen["serves"] is False
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_server_that_lacks_a_part_and_serves_is_told(program, capsys, monkeypatch, answers):
+    lay_server(program)
+    program.ADMIN.unlink()
+    monkeypatch.setattr(program, "ask", lambda url: answers)
+    seen = look(program, capsys)
+    assert (seen["state"], seen["serves"]) == ("remains", answers)
+    assert [part for part, there in seen["parts"].items() if not there] == [str(program.ADMIN)]
 
 
 # --- Snapshots
