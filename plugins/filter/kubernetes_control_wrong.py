@@ -32,8 +32,9 @@ options:
   part:
     description: >-
       V(all), or V(speaker): what forbids to say anything to the cluster, which takes C(servers), C(looks) and C(check) alone.
+      V(silent) is what does not answer and forbids nothing, which takes C(servers), C(play), C(nodes) and C(looks).
     type: str
-    choices: [all, speaker]
+    choices: [all, speaker, silent]
     default: all
 """
 
@@ -62,6 +63,8 @@ def kubernetes_control_wrong(about: dict[str, Any], part: str = "all") -> list[s
     """Return what is wrong."""
     if part == "speaker":
         return [*_judge_authorities(about, []), *_judge_speaker(about)]
+    if part == "silent":
+        return list(_list_silent(about))
     if not about["rendered"]:
         fix = "gpuyard render the cluster, and have its intent say kubernetes"
         return [tell("kubernetes_control_tree", about["tree"], "a rendered tree with kubernetes/kubeadm/init.yaml", fix)]
@@ -225,6 +228,7 @@ def _judge_cluster(about: dict[str, Any]) -> Iterator[str]:
     silent = [name for name in about["servers"] if not looks[name]]
     turns = [name for name in about["servers"] if name in about["play"] and looks[name].get("state") in ("none", "half")]
     yield from _judge_authorities(about, [name for name in turns if looks[name]["state"] == "none"])
+    yield from _judge_members(about, having)
     if not turns:
         return
     if not having:
@@ -248,6 +252,37 @@ def _list_members(about: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
     """Return the first server whose API server answers, and etcd's members as it has them; nothing where there is none."""
     answering = next((name for name in about["servers"] if about["looks"][name].get("ready")), "")
     return answering, about["looks"][answering]["members"] if answering else []
+
+
+def _judge_members(about: dict[str, Any], having: list[str]) -> Iterator[str]:
+    """Tell servers that have all of a cluster and no member of etcd, such as one that was taken out as lost and came back."""
+    answering, members = _list_members(about)
+    for name in having:
+        look = about["looks"][name]
+        node = look["name"] or about["nodes"][name]["node"]
+        if members and look["ca"] == about["looks"][answering]["ca"] and node not in [member["name"] for member in members]:
+            fix = f"take it out whole, then run again, and it joins: playbooks/kubernetes_remove.yml -e node={node}"
+            yield tell(f"{name}: etcd", f"no member {node} on {answering}", "it among etcd's members", fix)
+
+
+def _list_silent(about: dict[str, Any]) -> Iterator[str]:
+    """Return what does not answer of a cluster that is there. It forbids nothing: the cluster does without it."""
+    having, (_, members) = _list_having(about), _list_members(about)
+    down = [member["name"] for member in members if not member["answers"]]
+    known = [about["nodes"][name]["node"] for name in about["servers"]]
+    for name in about["servers"] if having else []:
+        node, look = about["nodes"][name]["node"], about["looks"][name]
+        if not look:
+            yield f"{name} (no answer at all)"
+        elif name in having and not look["ready"]:
+            yield f"{name} (no answer of its API server)"
+        elif node in down and (name in having or name not in about["play"]):  # others are made anew
+            yield f"{name} (no answer of its etcd)"
+    yield from (
+        f"{member['name'] or member['peer']} (no answer of its etcd)"
+        for member in members
+        if not member["answers"] and member["name"] not in known
+    )
 
 
 def _judge_authorities(about: dict[str, Any], new: list[str]) -> Iterator[str]:

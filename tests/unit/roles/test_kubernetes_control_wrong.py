@@ -265,6 +265,11 @@ BAD = {
         describe(looks={"control-003": be_remains(*PARTS[:3], serves=True)}),
         "control-003: no /etc/kubernetes/kubelet.conf, /var/lib/etcd/member, and an API server that answers; expected a whole",
     ),
+    "a member that was taken out and came back": (
+        describe(having=SERVERS[:2], looks={"control-003": {"state": "member", "name": "control-003", "ca": "aa"}}),
+        "control-003: etcd: no member control-003 on control-001; expected it among etcd's members; fix: take it out whole, then "
+        "run again, and it joins: playbooks/kubernetes_remove.yml -e node=control-003",
+    ),
     "nobody knows whether one has the cluster": (
         describe(looks={"control-003": None}),
         "control servers: control-003: no answer; expected an answer of each, since none other has the cluster; fix: bring",
@@ -295,6 +300,36 @@ def test_nobody_is_told_to_remove_what_runs_or_could(judge, serves):
     found = judge(describe(looks=dict.fromkeys(SERVERS, whole)))
     assert len(found) == 3 and all("no /etc/kubernetes/admin.conf" in fault for fault in found)
     assert "rm -rf" not in str([*found, *judge(describe(looks={"control-002": be_remains(*PARTS[:2], serves=True)}))])
+
+
+SILENT = {
+    "all answer": (describe(having=SERVERS), []),
+    "there is no cluster": (describe(looks={"control-003": None}), []),
+    "a server is off": (describe(having=SERVERS, looks={"control-003": None}), ["control-003 (no answer at all)"]),
+    "an API server is down": (describe(having=SERVERS, down=SERVERS[2:]), ["control-003 (no answer of its API server)"]),
+    "a member of etcd is down": (
+        describe(having=SERVERS, down=SERVERS[2:], looks={"control-003": {"ready": True}}),
+        ["control-003 (no answer of its etcd)"],
+    ),
+    "a member that the plan does not have": (
+        describe(having=SERVERS[:1], looks={"control-001": {"members": [{"name": "old", "peer": "", "answers": False}]}}),
+        ["old (no answer of its etcd)"],
+    ),
+    "one that this run makes anew": (
+        describe(having=SERVERS, down=SERVERS[2:], looks={"control-003": {"state": "half", "making": "join"}}),
+        [],
+    ),
+    "one that would be made anew without --limit": (
+        describe(having=SERVERS, down=SERVERS[2:], play=SERVERS[:2], looks={"control-003": {"state": "none"}}),
+        ["control-003 (no answer of its etcd)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_does_not_answer_is_told_and_forbids_nothing(name, judge):
+    about, told = SILENT[name]
+    assert judge({key: about[key] for key in ("servers", "play", "nodes", "looks")}, "silent") == told
 
 
 @pytest.mark.parametrize(
