@@ -23,7 +23,7 @@ author: gpuyard maintainers
 options:
   _input:
     description: >-
-      What is rendered (C(tree), C(rendered), C(cluster), C(files), C(router)), who there is (C(servers), C(play), C(nodes)), the
+      What is rendered (C(cluster), C(first), C(files), C(router)), who there is (C(servers), C(play), C(nodes)), the
       names of C(secrets), what each server said that it has of a cluster (C(looks)), what each host of the play is (C(hosts)),
       and whether this is a dry run (C(check)), in which nothing is missed that an earlier play of the same run would have brought
       about.
@@ -65,9 +65,6 @@ def kubernetes_control_wrong(about: dict[str, Any], part: str = "all") -> list[s
         return [*_judge_authorities(about, []), *_judge_speaker(about)]
     if part == "silent":
         return list(_list_silent(about))
-    if not about["rendered"]:
-        fix = "gpuyard render the cluster, and have its intent say kubernetes"
-        return [tell("kubernetes_control_tree", about["tree"], "a rendered tree with kubernetes/kubeadm/init.yaml", fix)]
     return [*_judge_files(about), *_judge_servers(about), *_judge_cluster(about)]
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 import yaml
 
-from tests.kubernetes.three_servers.lab import SERVERS, open_lab
+from tests.kubernetes.three_servers.lab import SERVERS, open_lab, seal
 from tests.slowness import stretch, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(int(stretch(2400)))]
@@ -230,8 +230,9 @@ def test_another_secret_is_refused(lab):
 
 
 def test_the_audit_policy_is_read_by_restarted_api_servers(lab):
-    path = lab.tree / "kubernetes/kubeadm/audit-policy.yaml"
-    path.write_text(path.read_text() + "# another\n")
+    name = "kubernetes/kubeadm/audit-policy.yaml"
+    (lab.tree / name).write_text((lab.tree / name).read_text() + "# another\n")
+    seal(lab.tree, name)
     _, said = lab.play(*PLAY)
     assert said.count("Restart the API server]") == len(SERVERS)
     _, said = lab.play(*PLAY)

@@ -135,7 +135,7 @@ HOSTS = {
 
 
 @pytest.fixture(scope="module")
-def chosen(tmp_path_factory):
+def chosen(collection, tmp_path_factory):
     """Return what each role finds and chooses for each host, by role and host."""
     folder = tmp_path_factory.mktemp("choices")
     groups, plays = {}, []
@@ -163,6 +163,7 @@ def chosen(tmp_path_factory):
         **os.environ,
         "ANSIBLE_CONFIG": str(folder / "none.cfg"),
         "ANSIBLE_HOME": str(folder / "home"),
+        "ANSIBLE_COLLECTIONS_PATH": str(collection),
         "ANSIBLE_CALLBACKS_ENABLED": "ansible.builtin.tree",
         "ANSIBLE_CALLBACK_TREE_DIR": str(folder / "chosen"),
     }

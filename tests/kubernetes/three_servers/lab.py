@@ -6,6 +6,7 @@ what the role kubernetes_node would install, and `loosen` changes the rendered f
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -86,6 +87,15 @@ def loosen(tree: Path) -> None:
         }
     )
     path.write_text(yaml.safe_dump_all(documents), "utf-8")
+    seal(tree, "kubernetes/kubeadm/init.yaml")
+
+
+def seal(tree: Path, name: str) -> None:
+    """Have a tree's manifest hold a file as it is by now: what was edited since it was rendered is refused."""
+    path = tree / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    manifest["files"][name] = hashlib.sha256((tree / name).read_bytes()).hexdigest()
+    path.write_text(json.dumps(manifest), "utf-8")
 
 
 class Lab:

@@ -73,8 +73,6 @@ def describe(having=(), down=(), play=SERVERS, looks=None, **about):
             host = HOST | {"addresses": ["127.0.0.1/8", f"10.0.0.{number}/24"]}
             hosts[name] = host | {key: value for key, value in other.items() if key in host}
     return {
-        "tree": "/srv/build/lab",
-        "rendered": True,
         "cluster": {"kubernetesVersion": "v1.36.3", "controlPlaneEndpoint": "kubernetes.lab.example.net:7443"},
         "first": "control-001",
         "servers": SERVERS,
@@ -134,10 +132,6 @@ def test_what_can_be_done_is_not_refused(name, judge):
 
 
 BAD = {
-    "nothing rendered": (
-        describe(rendered=False),
-        "kubernetes_control_tree: /srv/build/lab; expected a rendered tree with kubernetes/kubeadm/init.yaml; fix: gpuyard",
-    ),
     "no secret": (
         describe(files=[{"path": "e", "content": "secret: '{{gpuyard-secret:kubernetes-encryption}}'"}]),
         "kubernetes_control_secrets: no kubernetes-encryption; expected kubernetes-encryption, which the rendered files name",
