@@ -54,9 +54,6 @@ _value:
 REFERENCE = re.compile(r"\{\{gpuyard-secret:([a-z0-9-]+)")
 SECRET = re.compile(r"^\s*(?:- )?secret: *['\"]?([^\s'\"]+)", re.MULTILINE)
 VERSION = re.compile(r"v1\.([0-9]+)\.")
-FREE_GB = 9.0
-"""Below which no server is made: etcd's file may have 8 GiB, the quota of cluster_model/render/kubernetes/kubeadm.py. As much
-again for all snapshots is our choice: 28 of such a file would be 240 GB. A backup that lacks room fails, and a run says so."""
 
 
 def kubernetes_control_wrong(about: dict[str, Any], part: str = "all") -> list[str]:
@@ -213,9 +210,9 @@ def _judge_new(about: dict[str, Any], name: str, wanted: str) -> Iterator[str]:
             "name the packages' repository of that version, and run playbooks/kubernetes.yml",
         )
     for folders, free in host["free"]:
-        needed = len(folders) * FREE_GB
+        needed = len(folders) * about["free_gb"]
         if free < needed:
-            fix = "make room, or give them a disk of their own"
+            fix = "make room, give them a disk of their own, or set kubernetes_control_free_gb where the cluster stays small"
             yield tell(f"{name}: {' and '.join(folders)}", f"{free:g} GB free", f"{needed:g} GB or more", fix)
 
 

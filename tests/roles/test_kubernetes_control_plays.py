@@ -41,25 +41,20 @@ def describe(name, /, **other):
     return {
         "state": "member",
         "making": "",
-        "parts": ["/etc/kubernetes/kubelet.conf"],
+        "parts": {"/etc/kubernetes/admin.conf": True, "/etc/kubernetes/kubelet.conf": True},
+        "serves": True,
         "name": name,
         "ca": "aa",
         "keys": [],
         "running": False,
-        "kubeadm": "v1.36.3",
         "version": "v1.36.3",
-        "addresses": [f"10.72.128.{2 + int(name[-1])}/20"],
-        "endpoint": ["127.0.0.1"],
-        "free_gb": 80.0,
         "ready": True,
         "members": members,
-        "keepalived": False,
-        "backup_failed": False,
     } | other
 
 
 WORKER = describe("gpu-001", state="remains", version="", ready=False, members=[])
-NEW = {"state": "none", "name": "", "ca": "", "parts": [], "version": "", "ready": False, "members": []}
+NEW = {"state": "none", "name": "", "ca": "", "parts": {}, "serves": False, "version": "", "ready": False, "members": []}
 
 
 @pytest.fixture
@@ -90,6 +85,7 @@ def play(tree, tmp_path, collection):
             json.dumps({"all": {"vars": {"gpuyard_cluster": "lab"}, "hosts": hosts, "children": groups}})
         )
         given = {"__kubernetes_control_program": PROGRAM, "kubernetes_control_tree": str(tree)}
+        given["kubernetes_control_free_gb"] = 0  # this machine's disk is no control server's
         given["kubernetes_control_secrets"] = {"kubernetes-encryption": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}
         (tmp_path / "given.json").write_text(json.dumps(given))
         (tmp_path / "told").touch()
@@ -193,7 +189,9 @@ def test_a_limit_that_leaves_no_control_server_is_refused(play):
 
 
 def make(play, looks, *options, **doubles):
-    """Run the role in check mode, on servers that have no units."""
+    """Run the role in check mode, on servers that have their planned address and no units."""
+    doubles["ip"] = 'echo "inet 10.72.128.$((2 + ${GPUYARD_HOST#control-00}))/20"'
+    doubles["kubeadm"] = "echo v1.36.3"
     doubles["systemctl"] = "while [ $1 != -- ]; do shift; done; shift; for unit; do printf 'LoadState=not-found\\n\\n'; done"
     body = [{"hosts": "kubernetes_control", "gather_facts": False, "roles": ["gpuyard.cluster.kubernetes_control"]}]
     return play(body, looks, "--check", *options, **doubles)
@@ -202,7 +200,7 @@ def make(play, looks, *options, **doubles):
 def test_a_server_that_is_off_is_left_out_and_told(play):
     looks = {"control-002": describe("control-002"), "control-003": describe("control-003", **NEW)}
     code, said, _ = make(play, looks)
-    assert "did not answer, and left out: control-001." in said, said[-3000:]
+    assert "left out: control-001 (no answer at all)." in said, said[-3000:]
     assert "not begun" not in said and "msg: join the cluster" in said
     assert "failed=0" in said and "failed=1" not in said and code == 4  # of the server that is off
 

@@ -53,6 +53,7 @@ PREFLIGHT = (
 """Checks of kubeadm's that no container passes."""
 SETTINGS = {
     "kubernetes_control_secrets": {"kubernetes-encryption": SECRET},
+    "kubernetes_control_free_gb": 1,
     "kubernetes_control_skip_phases": ["addon/coredns"],
     "kubernetes_control_ignore_preflight": list(PREFLIGHT),
     "kubernetes_control_wait_s": int(stretch(180)),
