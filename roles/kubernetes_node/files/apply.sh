@@ -12,7 +12,7 @@ list_workers() {
 # A reload succeeds where the new configuration cannot be loaded too, as with a port that is taken: then no new process stays.
 read_proxy() {
   before=" $(list_workers) "
-  systemctl reload-or-restart haproxy || return 1
+  systemctl "$1" haproxy || return 1
   seen=
   for _ in 1 2 3 4 5 6 7 8 9 10; do
     for worker in $(list_workers); do
@@ -25,6 +25,11 @@ read_proxy() {
   return 1
 }
 
+# Return whether a program listens where the file has HAProxy listen.
+is_served() {
+  ss -Hltn | awk '{print $4}' | grep -qxF "$(sed -n 's/^ *bind *//p' /etc/haproxy/haproxy.cfg)"
+}
+
 for path in "$@"; do
   case $path in
     # Where a container may not load modules, or the kernel's settings are read only, the service's own condition skips it.
@@ -32,7 +37,8 @@ for path in "$@"; do
     /etc/sysctl.d/*) settings=yes ;;
     swap) swapoff -a ;;
     /etc/haproxy/haproxy.cfg)
-      read_proxy || {
+      # What ran with the package's own file may be denied the sockets that ours asks for; nobody is connected to it.
+      read_proxy reload-or-restart || { ! is_served && read_proxy restart; } || {
         journalctl --unit haproxy --lines 10 --no-pager --output cat >&2
         echo "haproxy does not load what was rendered; fix: see what it says above, then run again" >&2
         exit 1
