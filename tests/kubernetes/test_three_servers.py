@@ -73,7 +73,7 @@ def list_members(lab, server):
 
 
 def ask(lab, server):
-    return lab.on(server, "/usr/local/sbin/gpuyard-kubernetes", "look", "localhost", "60")
+    return lab.on(server, "/usr/local/sbin/gpuyard-kubernetes", "look", "60")
 
 
 def serves(lab, server, address):
