@@ -118,8 +118,8 @@ def test_charts_follow_what_the_cluster_has(plan):
     assert names(ask(plan, queueing="kueue"))[-1] == "kueue"
     no_gpus = replace(plan, servers=tuple(replace(server, gpus=0) for server in plan.servers))
     assert names(no_gpus) == ["cilium", "network-operator", "volcano"]
-    assert names(ask(no_gpus, rails=())) == ["cilium", "volcano"]
-    only_control = ask(plan, rails=(), nodes=tuple(replace(node, is_worker=False) for node in plan.kubernetes.nodes))
+    assert names(ask(no_gpus, rdma="none", rails=())) == ["cilium", "volcano"]
+    only_control = ask(plan, rdma="none", rails=(), nodes=tuple(replace(node, is_worker=False) for node in plan.kubernetes.nodes))
     assert names(only_control) == ["cilium", "volcano"]
 
 
