@@ -61,6 +61,11 @@ class Kubernetes(Model):
     """Addresses of pods; default: the one that network plug-ins commonly assume."""
     node_prefix: Annotated[int, Field(ge=20, le=28)] = 24
     """Length of the part of `pod_pool` that each node gets; default: kubeadm's own. It cannot be changed later."""
+    pod_routing: Literal["vxlan", "bgp"] = "vxlan"
+    """How packets of pods get to other nodes: `vxlan`, in packets of the nodes, so that switches know nothing of pods; `bgp`, as
+    they are: each node tells its leafs of the storage network which part of `pod_pool` is its own."""
+    node_asn: Annotated[int, Field(ge=64_512, le=4_294_967_294)] = 64_512
+    """With `bgp`: the AS number of all nodes, which no switch has; default: Calico's own, the first private one."""
     pods_per_node: Annotated[int, Field(ge=16, le=1000)] = 110
     """Pods that a node runs at most; default: the kubelet's own."""
     network: Annotated[str, Field(pattern=NODE_NETWORK)] | None = None
@@ -86,6 +91,11 @@ class Kubernetes(Model):
     registry: Annotated[str, Field(pattern=REGISTRY, max_length=120)] | None = None
     """Registry that mirrors all images, with a path if they lie below one: quay.io/cilium/cilium is pulled as
     REGISTRY/quay.io/cilium/cilium. Default: images come from where their makers publish them."""
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The server groups that are its nodes."""
+        return frozenset({self.control, *self.workers})
 
     @property
     def minor(self) -> int:

@@ -99,7 +99,7 @@ class HostWirer(Wirer):
                 "host",
                 server.name,
                 name,
-                0,
+                self._speaks_as(server),
                 switch_side,
                 host_side[:-3],
                 leg.rail,
@@ -132,6 +132,12 @@ class HostWirer(Wirer):
                 peer_port=seat.name,
             )
         )
+
+    def _speaks_as(self, server: ServerDraft) -> int:
+        """Return the AS number that a server has towards its leafs; 0 where it tells them of no pods."""
+        asked = self.ctx.cluster.kubernetes
+        speaks = self.shape.kind.services and asked and asked.pod_routing == "bgp" and server.group in asked.groups
+        return asked.node_asn if asked and speaks else 0
 
     def _port_name(self, leg: Leg) -> str:
         """Return the interface name: a port has another one where it runs InfiniBand."""
@@ -188,7 +194,9 @@ class HostWirer(Wirer):
             gateways = tuple(port.gateway for port in ports)
             names = tuple(port.name for port in ports)
             route = prefix(cut.service_base(part), cut.service_size)
-            server.services.append(Service(network, purpose, address, route, gateways, names))
+            asked = self.ctx.cluster.kubernetes
+            beyond = (str(asked.pod_pool),) if asked and part == 0 and self._speaks_as(server) else ()
+            server.services.append(Service(network, purpose, address, route, gateways, names, beyond))
             for port in ports:
                 leaf = next(d for d in self._leafs_of(unit) if d.name == port.peer)
                 leaf.routes.append(ServiceRoute(address, port.address[:-3], port.peer_port, server.name))

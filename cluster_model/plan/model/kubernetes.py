@@ -53,6 +53,8 @@ class Kubernetes:
     pod_pool: str = ""
     node_prefix: int = 24
     pods_per_node: int = 110
+    pod_routing: str = "vxlan"  # vxlan | bgp
+    node_asn: int = 0  # of all nodes towards their leafs; 0 with vxlan
     service_pool: str = ""
     numa_policy: str = "none"
     planned: int = 0

@@ -37,7 +37,10 @@ class ServerPort:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service address of a host (/32 on lo): reached over all `gateways` by ECMP; `route` is the whole service range."""
+    """A service address of a host (/32 on lo): reached over all `gateways` by ECMP; `route` is the whole service range.
+
+    `beyond` is what else the host sends that way: pods of other nodes.
+    """
 
     network: str
     purpose: str  # storage | ceph-cluster
@@ -45,6 +48,7 @@ class Service:
     route: str
     gateways: tuple[str, ...]
     ports: tuple[str, ...]
+    beyond: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class SwitchPort:
     use: Use
     peer: str
     peer_port: str
-    peer_asn: int = 0  # BGP neighbour's ASN; 0 where no BGP runs (hosts)
+    peer_asn: int = 0  # BGP neighbour's ASN; 0 where no BGP runs (hosts, but Kubernetes' nodes that tell of their pods)
     address: str = ""  # own /31; empty where unnumbered or in a VLAN
     peer_address: str = ""  # the other end's, without length
     rail: int = -1

@@ -55,7 +55,7 @@ def plan_kubernetes(
     with_pods = {network.name for network in networks if network.tiers > 2}
     leafs = {switch.name: switch for switch in switches if switch.role == "leaf" and switch.network != "oob"}
     owners = map_owners(tenants)
-    chosen = [server for server in servers if server.group in {asked.control, *asked.workers}]
+    chosen = [server for server in servers if server.group in asked.groups]
     network = asked.network or next((name for name in DEFAULT_NETWORKS if all(find_address(s, name) for s in chosen)), "oob")
     nodes = []
     for server in chosen:
@@ -89,6 +89,8 @@ def plan_kubernetes(
         pod_pool=str(asked.pod_pool),
         node_prefix=asked.node_prefix,
         pods_per_node=asked.pods_per_node,
+        pod_routing=asked.pod_routing,
+        node_asn=asked.node_asn if asked.pod_routing == "bgp" else 0,
         service_pool=str(asked.service_pool),
         numa_policy=asked.numa_policy,
         planned=count_nodes(cluster),
@@ -104,7 +106,7 @@ def plan_kubernetes(
 def count_nodes(cluster: Cluster) -> int:
     """Return how many nodes Kubernetes has in the end; 0 where the intent has none."""
     asked = cluster.kubernetes
-    names = {asked.control, *asked.workers} if asked is not None else set()
+    names = asked.groups if asked is not None else frozenset()
     return sum(group.final_count for name, group in cluster.servers.items() if name in names)
 
 

@@ -8,12 +8,15 @@ from typing import Any
 
 from cluster_model.plan.model import Switch, SwitchPort
 from cluster_model.plan.model.overlay import VXLAN_OVERHEAD_BYTES, Overlay
+from cluster_model.plan.model.switches import Use
 from cluster_model.render.switch.scene import Scene
 from cluster_model.render.switch.sonic import format_config_db
 
 PREFIX_LIMIT = 16000
-"""Routes that a neighbour may send before its session is shut: above all that 1,600 leafs and 8,000 service addresses announce,
-and below what the smallest route tables hold. One number for all, so that growth changes no switch."""
+"""Routes that a neighbour may send before its session is shut: above all that 1,600 leafs, 8,000 service addresses and 5,000
+nodes' pods announce, and below what the smallest route tables hold. One number for all, so that growth changes no switch."""
+NODE_PREFIX_LIMIT = 100
+"""Routes that a node of Kubernetes may send: it has one part of the pod range, and with Calico sometimes some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,20 @@ class Session:
     def unnumbered(self) -> bool:
         """Return whether the session runs over link-local addresses."""
         return not self.address
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """Pods whose packets a network carries as they are: nodes have parts of `pool` with `length`, and speak as `asn`."""
+
+    pool: str
+    length: int
+    asn: int
+
+    @property
+    def is_one_nodes(self) -> bool:
+        """Return whether the pool is a single part, which filters cannot take for longer than itself."""
+        return self.pool.endswith(f"/{self.length}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +70,8 @@ class RelayReturn:
 def describe_switch(scene: Scene, switch: Switch) -> dict[str, Any]:
     """Return the template context of one switch."""
     network = scene.network_of(switch)
-    sessions = tuple(_list_sessions(switch))
+    kubernetes = scene.plan.kubernetes
+    carries_pods = kubernetes.node_asn and kubernetes.network == network.name
     return {
         "plan": scene.plan,
         "site": scene.plan.site,
@@ -63,9 +81,12 @@ def describe_switch(scene: Scene, switch: Switch) -> dict[str, Any]:
         "platform": scene.catalogue.platforms.get(switch.nos),
         "device": scene.catalogue.switch(switch.model),
         "loopback": switch.loopback.partition("/")[0],
-        "sessions": sessions,
+        "sessions": tuple(_list_sessions(switch, "fabric")),
+        "node_sessions": tuple(_list_sessions(switch, "host")),
+        "pods": Pods(kubernetes.pod_pool, kubernetes.node_prefix, kubernetes.node_asn) if carries_pods else None,
         "maximum_paths": 64 if sum(_is_fabric(port) for port in switch.ports) <= 64 else 128,
         "prefix_limit": PREFIX_LIMIT,
+        "node_prefix_limit": NODE_PREFIX_LIMIT,
         "services": scene.services,
         "overlay": switch.overlay,
         "tunnel_mtu_bytes": switch.mtu_bytes - VXLAN_OVERHEAD_BYTES,
@@ -96,7 +117,10 @@ def _list_relay_returns(overlay: Overlay) -> tuple[RelayReturn, ...]:
     return tuple(found)
 
 
-def _list_sessions(switch: Switch) -> list[Session]:
+def _list_sessions(switch: Switch, use: Use) -> list[Session]:
+    """Return the sessions of a switch: with other switches (`fabric`), or with nodes of Kubernetes (`host`)."""
     return [
-        Session(port.name, port.peer, port.peer_port, port.peer_asn, port.peer_address) for port in switch.ports if port.peer_asn
+        Session(port.name, port.peer, port.peer_port, port.peer_asn, port.peer_address)
+        for port in switch.ports
+        if port.peer_asn and port.use == use
     ]

@@ -41,7 +41,7 @@ def tabulate_access(switch: Switch, site: Site) -> Config:
         "SNMP managers",
         [{"SRC_IP": f"{address}/32", "DST_IP": f"{own}/32", "IP_PROTOCOL": UDP} for address in site.snmp_managers],
     )
-    sessions = [port for port in switch.ports if port.peer_asn]
+    sessions = [port for port in switch.ports if port.peer_asn and port.use == "fabric"]
     # caclmgrd knows BFD only from sessions of the ASIC, and these are bfdd's; the service ANY has no port of its own to name.
     admit(
         "FABRIC_BFD",

@@ -99,6 +99,12 @@ def _shared_by(*tenants):
     return chain(_rails(), SHARED, networks("compute", technology="infiniband"), intent("tenants", named))
 
 
+def _routed(network="storage", **asked):
+    """Return the change to nodes that tell their leafs of their pods, with their addresses in a network."""
+    told = [intent(f"kubernetes.{key}", value) for key, value in {"pod_routing": "bgp", **asked}.items()]
+    return chain(plan(kubernetes=Kubernetes(network=network, pod_routing="bgp")), *told)
+
+
 def _storage_on_rails(pci):
     """Return the change to storage servers that run pods too, with a port of that PCI address on the first rail."""
     port = ports("servers", "storage-001", "s0", network="compute", rdma="mlx5_0", pci=pci, route="10.64.0.0/24")
@@ -171,6 +177,12 @@ FIRES = {
         "shared by none": (chain(_rails(), SHARED, intent("kubernetes.workers", ["control"])), "no worker has a port"),
     },
     "K8S025": {"shared": (_shared_by("red", "blue"), "pods of all tenants can speak for the subnet manager")},
+    "K8S026": {"oob": (_routed("oob"), "nodes have their addresses in oob, whose switches take no routes from hosts")},
+    "K8S027": {
+        "a switch's": (chain(_routed(), items("switches", "storage-leaf-01", asn=64512)), "storage-leaf-01 has AS 64512"),
+        "public": (_routed(node_asn=65_600), "AS 65600 is not a private number"),
+        "vxlan": (intent("kubernetes.node_asn", 64_513), "AS 64513 is used by nothing"),
+    },
     "K8S020": {
         "two": (_control("10.76.0.0/26", "10.76.0.64/26", "10.76.0.0/26"), "control servers have addresses in 2 subnets of oob"),
         "hosts": (_control("10.76.0.9/32", network="storage"), "control servers have addresses in 1 subnet of storage"),
@@ -329,6 +341,8 @@ SILENT = {
         "shared": chain(_rails(pci=""), SHARED, networks("compute", technology="infiniband")),
     },
     "K8S025": {"no tenants": _shared_by(), "whole ports": chain(_shared_by("red"), intent("kubernetes.rdma", "host-device"))},
+    "K8S026": {"storage": _routed(), "vxlan": plan(kubernetes=Kubernetes(network="oob"))},
+    "K8S027": {"private": _routed(node_asn=65_534), "four bytes": _routed(node_asn=4_294_967_294)},
     "K8S020": {
         "one": _control("10.76.0.0/26", "10.76.0.0/26"),
         "local": _control("10.76.0.0/26", "10.76.0.64/26", mode="local"),

@@ -1,0 +1,87 @@
+# ruff: noqa: D102  (what `find` does stands in Rule)
+"""Rules about pods whose packets the storage network carries as they are. Part of the K8S family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster_model.checks.design import Design
+from cluster_model.checks.fabric.asn import PRIVATE
+from cluster_model.checks.registry import Rule
+from cluster_model.diagnostic import Diagnostic
+
+CARRIER = "storage"
+"""The network whose leafs have a session with each node: its hosts have links of their own to each leaf."""
+
+
+class PodsNotRouted(Rule):
+    """Route pods over the network whose leafs speak with hosts.
+
+    What it checks:
+        With `pod_routing: bgp` the nodes have their addresses in the storage network.
+
+    Why it matters:
+        Nodes tell their leafs which pods are theirs over the links that they have with them. Other networks' switches have no
+        such links, or keep tenants apart, so no pod would reach one of another node.
+
+    How to fix:
+        Give all nodes ports of the storage network, or take `vxlan`.
+
+    Source:
+        RFC 7938, section 5.2.4 (prefixes of servers are announced by their top-of-rack switch).
+    """
+
+    id, title = "K8S026", "pods on a network that does not route them"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        kubernetes = design.plan.kubernetes
+        if kubernetes.pod_routing == "bgp" and kubernetes.network != CARRIER:
+            yield self.finding(
+                "kubernetes.pod_routing",
+                f"nodes have their addresses in {kubernetes.network}, whose switches take no routes from hosts",
+                f"nodes in {CARRIER}",
+                kubernetes.network,
+                f"set pod_routing to vxlan, or give all nodes ports of {CARRIER}",
+            )
+
+
+class NodesAsOfSwitch(Rule):
+    """Give nodes a private AS number that no switch has.
+
+    What it checks:
+        With `pod_routing: bgp`, `node_asn` is private and no switch of the plan has it. With `vxlan` it is left out.
+
+    Why it matters:
+        A leaf with the nodes' number takes them for its own kind (iBGP), and a switch with it drops what they announce as a
+        loop: the pods behind it are cut off, although every session is up.
+
+    How to fix:
+        Leave `node_asn` out, which gives 64512, or take a private number beside those that follow from `asn_base`.
+
+    Source:
+        RFC 4271, section 9.1.2 (AS loop); RFC 6996, section 5.
+    """
+
+    id, title = "K8S027", "AS number that nodes cannot have"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        asked = design.cluster.kubernetes
+        if asked is None:
+            return
+        asn = asked.node_asn
+        if asked.pod_routing != "bgp":
+            if "node_asn" in asked.model_fields_set:
+                summary = f"AS {asn} is used by nothing: with {asked.pod_routing} nodes speak no BGP"
+                yield self.finding(
+                    "kubernetes.node_asn", summary, "no number", str(asn), "leave it out, or set pod_routing to bgp"
+                )
+            return
+        owner = next((switch.name for switch in design.plan.switches if switch.asn == asn), "")
+        where = "kubernetes.node_asn" if "node_asn" in asked.model_fields_set else "kubernetes.pod_routing"
+        if owner:
+            taken = {switch.asn for switch in design.plan.switches}
+            free = next(number for first, last in PRIVATE for number in range(first, last + 1) if number not in taken)
+            yield self.finding(where, f"{owner} has AS {asn}", "a number that no switch has", str(asn), f"set node_asn to {free}")
+        elif not any(first <= asn <= last for first, last in PRIVATE):
+            expected = "64512 to 65534, or 4200000000 to 4294967294 (RFC 6996)"
+            yield self.finding(where, f"AS {asn} is not a private number", expected, str(asn), "leave node_asn out")
