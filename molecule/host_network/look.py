@@ -36,13 +36,13 @@ def main() -> int:
             facts[setting] = (path.read_text().strip() if path.exists() else None, value)
         wrong += [f"{name}: {what} is {is_} and not {shall}" for what, (is_, shall) in facts.items() if is_ != shall]
     for service in told["gpuyard_services"]:
-        hops = sorted(
-            (hop["gateway"], hop["dev"])
-            for each in ask("-4", "route", "show", service["route"])
-            for hop in each.get("nexthops", ())
-        )
-        if hops != sorted(zip(service["gateways"], service["ports"], strict=True)):
-            wrong.append(f"{service['route']} goes over {hops}")
+        for destination in (service["route"], *service["beyond"]):
+            routes = ask("-4", "route", "show", destination)
+            hops = sorted((hop["gateway"], hop["dev"]) for each in routes for hop in each.get("nexthops", ()))
+            if hops != sorted(zip(service["gateways"], service["ports"], strict=True)):
+                wrong.append(f"{destination} goes over {hops}")
+            if {each.get("prefsrc") for each in routes} != {service["address"].partition("/")[0]}:
+                wrong.append(f"{destination} is not reached from {service['address']}")
         if service["address"] not in [f"{each['local']}/{each['prefixlen']}" for each in links["lo"]["addr_info"]]:
             wrong.append(f"lo has no {service['address']}")
     sys.stdout.write("\n".join(wrong))

@@ -175,10 +175,11 @@ def expect(plan: Plan, server: Server) -> Record:
     for service in server.services:
         ways = list(zip(service.gateways, service.ports, strict=True))
         source = service.address.partition("/")[0]
-        if len(ways) > 1:
-            _way(record, service.route, 254, 100, ways, source)
-        for number, way in enumerate(ways):
-            _way(record, service.route, 254, 200 + number, [way], source)
+        for destination in (service.route, *service.beyond):
+            if len(ways) > 1:
+                _way(record, destination, 254, 100, ways, source)
+            for number, way in enumerate(ways):
+                _way(record, destination, 254, 200 + number, [way], source)
     return record
 
 

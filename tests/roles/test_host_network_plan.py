@@ -98,6 +98,36 @@ def test_files_say_what_the_plan_says(cluster, wanted):
     assert differences == [], "\n".join(differences[:20])
 
 
+def test_pods_of_other_nodes_are_behind_each_way(wanted):
+    server = opened("lab").plan.server("gpu-001")
+    (service,) = server.services
+    assert (service.beyond, len(service.ports)) == (("10.244.0.0/16",), 2)
+    files = wanted("lab")[server.name]
+    for said in (read_networkd(files["networkd"]), read_netplan(files["netplan"], files["common"])):
+        routes = {name: value for (kind, name, _), value in said.items() if kind == "route" and name.startswith("10.244.")}
+        both = list(zip(service.gateways, service.ports, strict=True))
+        source = service.address.partition("/")[0]
+        assert routes == {
+            f"10.244.0.0/16 table 254 metric {metric}": {"ways": sorted(ways), "source": source}
+            for metric, ways in {100: both, 200: both[:1], 201: both[1:]}.items()
+        }
+
+
+def test_a_service_over_one_port_has_one_way_to_each_range(tmp_path):
+    body = json.loads(render_tree(opened("lab").plan, opened("lab").catalogue, only={"inventory"})["inventory/inventory.json"])
+    ports = [{"name": "enp1s0", "mtu_bytes": 9000, "address": "10.72.1.1/31", "gateway": "10.72.1.0", "route": ""}]
+    service = {"address": "10.72.9.1/32", "gateways": ["10.72.1.0"], "ports": ["enp1s0"]}
+    service |= {"beyond": ["10.244.0.0/16", "10.8.0.0/14"]}
+    body["_meta"]["hostvars"]["gpu-001"] |= {"gpuyard_interfaces": ports, "gpuyard_bonds": [], "gpuyard_services": [service]}
+    body["group_gpu"]["hosts"] = ["gpu-001"]
+    files = run(tmp_path, {key: value for key, value in body.items() if key in {"_meta", "all", "group_gpu"}})["gpu-001"]
+    for said in (read_networkd(files["networkd"]), read_netplan(files["netplan"], files["common"])):
+        way = {"ways": [("10.72.1.0", "enp1s0")], "source": "10.72.9.1"}
+        assert {name: value for (kind, name, _), value in said.items() if kind == "route"} == {
+            f"{destination} table 254 metric 200": way for destination in service["beyond"]
+        }
+
+
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_host_and_leaf_are_the_two_ends_of_a_subnet(cluster, wanted):
     """Every gateway that a host's files name is the address of the leaf's port, or VLAN, that the host's cable ends in."""
