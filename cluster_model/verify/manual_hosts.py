@@ -99,4 +99,11 @@ MANUALS: dict[str, Entry] = {
         "A card's firmware is not what most cards of its model have in this sweep. The plan has no firmware: hosts are compared.",
         "Bring all cards of a model to one version with the maker's tool, in a maintenance window; a reboot is needed.",
     ),
+    "HST020": Entry(
+        "range not reached over all ways",
+        "Addresses of services, and pods of other nodes where leafs know them, are reached over all leafs of the host at once. "
+        "A host without the route does not reach them, or by its default route; one with fewer ways has less bandwidth, and is "
+        "cut off with the next link.",
+        _NETWORK,
+    ),
 }

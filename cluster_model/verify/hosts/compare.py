@@ -16,6 +16,7 @@ from cluster_model.transport.bmc.controller import NO_SERIAL
 from cluster_model.transport.gear_text import clean_data, clean_line
 from cluster_model.transport.sweep import Reply
 from cluster_model.verify.cabling.places import HOST_KEY
+from cluster_model.verify.hosts.routes import find_lost_ways
 
 FORMAT = "gpuyard-host-facts-1"
 Verdict = Literal["as planned", "differs", "not reached"]
@@ -123,7 +124,7 @@ def compare_hosts(plan: Plan, catalogue: Catalogue, told: Mapping[str, Told]) ->
     """Return by host where it is not as planned; a host that was not reached has one finding.
 
     Errors:
-        HST001 to HST019.
+        HST001 to HST020.
     """
     servers = {server.name: server for server in plan.servers}
     findings = {}
@@ -178,6 +179,8 @@ class _Judge:
             yield from self._judge_port(port, ports)
         yield from self._judge_addresses()
         yield from self._judge_tables()
+        for lost in find_lost_ways(self.server, self.told.facts):
+            yield self.find("HST020", lost.summary, lost.expected, lost.actual, "run playbooks/network.yml")
         yield from self._judge_gpus()
         yield from self._judge_system()
 

@@ -124,6 +124,7 @@ FAULTS = {
     "HST017": put("clock/synced", False),
     "HST018": put("ports/0/bond", "bond7"),
     "HST019": put("ports/9/firmware", "28.39.1002"),
+    "HST020": lambda facts: facts["routes"].remove(next(r for r in facts["routes"] if r["dst"] == "10.244.0.0/16")),
 }
 
 

@@ -24,6 +24,16 @@ def describe(plan, server):
     placed += [(vlan.name, vlan.address or "172.16.0.9/24") for vlan in vlans]
     rails = [p for p in server.ports if p.table]
     near = {p.gpu: p.numa for p in server.ports}
+    ranges = [(s, destination) for s in server.services for destination in (s.route, *s.beyond)]
+    over = [
+        {"dst": destination, "prefsrc": s.address.partition("/")[0], "metric": 100,
+         "nexthops": [{"gateway": gateway, "dev": name} for gateway, name in zip(s.gateways, s.ports, strict=True)]}
+        for s, destination in ranges
+    ]  # fmt: skip
+    over += [
+        {"dst": destination, "gateway": gateway, "dev": name, "metric": 200 + number}
+        for s, destination in ranges for number, (gateway, name) in enumerate(zip(s.gateways, s.ports, strict=True))
+    ]  # fmt: skip
     gpus = [
         {"index": str(n), "name": "NVIDIA L40S" if "l40s" in server.gpu_model else "NVIDIA H100 80GB HBM3", "serial": f"S{n}",
          "driver_version": "580.95.05", "power.limit": f"{server.gpu_cap_w or 700:.2f}", "numa": near.get(n, -1),
@@ -37,7 +47,7 @@ def describe(plan, server):
         "model": MODELS.get(server.model, "Board"),
         "ports": ports,
         "addresses": [{"port": name, "address": address} for name, address in placed if address],
-        "routes": [{"dst": p.route, "gateway": p.gateway, "dev": p.name, "table": str(p.table)} for p in rails],
+        "routes": [{"dst": p.route, "gateway": p.gateway, "dev": p.name, "table": str(p.table)} for p in rails] + over,
         "rules": [{"priority": 0, "src": "all", "table": "255"}]
         + [{"priority": 100, "src": p.address.partition("/")[0], "table": str(p.table)} for p in rails],
         "gpus": gpus,
