@@ -365,7 +365,7 @@ def verify(
         Jobs in the order of a walk, each with its finding, located; counts of what was compared; who was not reached.
 
     Errors:
-        VER001 to VER014 of cabling, VER030 to VER037 of fabric, VER020 to VER022 of devices that were not reached, are others
+        VER001 to VER014 of cabling, VER030 to VER038 of fabric, VER020 to VER022 of devices that were not reached, are others
         than planned, or did not tell everything.
     """
     from cluster_model.verify.gear import compare_gear

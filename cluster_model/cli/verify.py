@@ -138,7 +138,14 @@ STATES = {
 }
 
 
-_SINGULARS = {"AS numbers": "AS number", "sessions": "session", "MTUs": "MTU", "prefixes": "prefix", "PFC ports": "PFC port"}
+_SINGULARS = {
+    "AS numbers": "AS number",
+    "sessions": "session",
+    "node sessions": "node session",
+    "MTUs": "MTU",
+    "prefixes": "prefix",
+    "PFC ports": "PFC port",
+}
 """How what was compared of a fabric is called where it is one."""
 
 

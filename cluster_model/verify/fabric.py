@@ -11,11 +11,11 @@ from cluster_model.plan.model import Plan, Switch, SwitchPort
 from cluster_model.plan.model.overlay import VXLAN_OVERHEAD_BYTES
 from cluster_model.render.drawings.style import format_count
 from cluster_model.verify.cabling.places import HOST_KEY, Job, Places, word_end
-from cluster_model.verify.observed import Observed, ObservedDevice, ObservedSession
+from cluster_model.verify.node_sessions import judge_node_sessions, list_node_ports
+from cluster_model.verify.observed import ESTABLISHED, Observed, ObservedDevice, ObservedSession
 
 SAMPLES = 4
 """Leafs of a network and plane whose loopbacks every switch is asked for."""
-ESTABLISHED = "Established"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def compare_fabric(
         host_ports: ports of servers to look at, by server and name; default: those that hang on one of these switches.
 
     Returns:
-        Jobs (VER030 to VER037).
+        Jobs (VER030 to VER038).
     """
     switches = tuple(plan.switches if switches is None else switches)
     if host_ports is None:
@@ -125,6 +125,7 @@ class _Comparison:
             self._judge_ways(switch, device, widths.get(switch.name, {}))
             self._judge_pfc(switch, device)
         self._judge_hosts()
+        self.jobs.extend(judge_node_sessions(self.places, self.observed, self.switches, self.strangers))
         self.jobs.sort(key=lambda job: job.sort_key)
         return FabricReport(tuple(self.jobs), self.compared)
 
@@ -145,8 +146,10 @@ class _Comparison:
         if device.sessions is None:
             return
         told: dict[str, ObservedSession] = {session.peer: session for session in device.sessions}
+        if node_ports := list_node_ports(switch):
+            self.compared["node sessions"] += len(node_ports)
         for port in switch.ports:
-            if not port.peer_asn:
+            if not port.peer_asn or port.use == "host":
                 continue
             self.compared["sessions"] += 1
             near, far = (switch.name, port.name), (port.peer, port.peer_port)

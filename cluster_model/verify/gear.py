@@ -47,7 +47,7 @@ def compare_gear(plan: Plan, observed: Observed, what: Literal["cabling", "fabri
         scope: the part to look at; None for all.
 
     Returns:
-        Jobs (VER001 to VER014 of cabling, VER030 to VER037 of fabric, VER020 to VER022 of devices), not located.
+        Jobs (VER001 to VER014 of cabling, VER030 to VER038 of fabric, VER020 to VER022 of devices), not located.
     """
     scope = scope if scope is not None else Scope()
     off: list[str] = []

@@ -148,4 +148,12 @@ MANUALS: dict[str, Entry] = {
         "The session is up, and the EVPN address family is not active on it, so tenants' routes are not exchanged.",
         "Load the rendered configuration onto both switches.",
     ),
+    "VER038": Entry(
+        "node that does not tell its leafs of its pods",
+        "With pod_routing: bgp each node of Kubernetes opens a session with each of its leafs, and says by it which pods are its "
+        "own. Through a leaf that does not hear so nobody reaches them; without any, they are cut off from other nodes. It is a "
+        "warning, since nodes are silent until Kubernetes runs on them. Nodes that are silent in the same way are one finding.",
+        "Install Kubernetes on the nodes (docs/kubernetes.md); where it runs, look at its network plug-in's agent on the node. "
+        "Where the leaf does not know the session, load its rendered configuration.",
+    ),
 }

@@ -12,6 +12,8 @@ from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from typing import Any
 
 FORMAT = "gpuyard-observed-1"
+ESTABLISHED = "Established"
+"""The state of a BGP session that is up (RFC 4271, section 8.2.2)."""
 _HEX = re.compile(r"[^0-9a-f]")
 MAC_DIGITS = 12
 MANAGEMENT = {"eth0": "mgmt", "Management1": "mgmt"}

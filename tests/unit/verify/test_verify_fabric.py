@@ -60,6 +60,7 @@ def test_a_fabric_as_planned(lab, observed):
     assert report.jobs == ()
     assert report.compared["AS numbers"] == len(lab.switches)
     assert report.compared["sessions"] == 2 * sum(cable.kind == "leaf_spine" for cable in lab.cables)
+    assert report.compared["node sessions"] == 2 * len(lab.kubernetes.nodes)
     assert report.compared["prefixes"] and report.compared["PFC ports"] and report.compared["MTUs"]
 
 
