@@ -16,6 +16,7 @@ KINDS = ("server", "switch", "pdu")
 _SKIPPED = {"name", "rack", "u", "where", "optics_w", "upstreams"}  # said as a move, with the cables, or follows from them
 SHOWN_ENTRIES = 4
 _OVERLAYS = {"overlay", "bonds"}  # compare_tenants.py has them
+_ADDRESSES = {"address", "peer_address", "gateway", "loopback", "asn", "peer_asn", "originates", "gateways", "route", "beyond"}
 _TIERS = {"leafs", "borders", "spines", "cores"}
 _COUNTS = {*_TIERS, *(f"{kind}_cables" for kind in ("host_leaf", "fabric_manager", "peer_link", "leaf_spine", "spine_core"))}
 _COMPARED = {"name", "version", "digest", "site", "racks", "servers", "switches", "pdus", "cables", "networks", "lossless"}
@@ -242,7 +243,7 @@ def _format_entry(entry: Any) -> str:
 
 
 def _is_address(change: ValueChange) -> bool:
-    return change.key in {"address", "peer_address", "gateway", "loopback", "asn", "peer_asn", "originates", "gateways", "route"}
+    return change.key in _ADDRESSES
 
 
 def _is_moved(change: ValueChange) -> bool:

@@ -204,6 +204,22 @@ def test_a_switch_of_another_configuration_changes(plan):
     assert summarize(changes, ["spine-01/frr.conf", "spine-01/config_db.json"]) == "Plan: 1 switch, 1 setting to change."
 
 
+def test_nodes_that_begin_to_tell_of_their_pods_move_nothing_and_are_two_lines(plan):
+    servers = tuple(
+        replace(server, services=tuple(replace(service, beyond=()) for service in server.services)) for server in plan.servers
+    )
+    switches = tuple(
+        replace(switch, ports=tuple(replace(p, peer_asn=0) if p.use == "host" else p for p in switch.ports))
+        for switch in plan.switches
+    )
+    changes = compare_plans(replace(plan, servers=servers, switches=switches), plan)
+    assert word_moves(changes) == "moves nothing that stands"
+    assert (changes.settings, changes.moved_addresses) == ([], [])
+    assert len(changes.changed["server"]) == len(plan.kubernetes.nodes) == 11
+    told = [line for line in describe(changes, {}) if line.startswith("  ")]
+    assert [line.partition(": ")[2] for line in told] == ["beyond none becomes 10.244.0.0/16", "peer_asn 0 becomes 64512"]
+
+
 @pytest.mark.parametrize("part", ["site", "lossless"])
 def test_every_setting_counts(plan, part):
     value = getattr(plan, part)
