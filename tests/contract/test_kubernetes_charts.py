@@ -15,7 +15,7 @@ import yaml
 from cluster_model.plan.model import Plan
 from cluster_model.render.kubernetes.charts import CNI, list_charts, read_charts
 from cluster_model.render.kubernetes.images import render_images
-from cluster_model.render.kubernetes.network_operator import render_policy
+from cluster_model.render.kubernetes.network.network_operator import render_policy
 from cluster_model.render.kubernetes.values import render_values
 from tests.planned import open_example
 

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from cluster_model.render.inventory.document import render_inventory
-from cluster_model.render.kubernetes.network import render_network
-from cluster_model.render.kubernetes.network_operator import render_policy
+from cluster_model.render.kubernetes.network.network_operator import render_policy
+from cluster_model.render.kubernetes.network.rails import render_network
 from tests.dialects import plans
 from tests.dialects.agreement import list_hosts
 from tests.unit.render.switch import factory

@@ -10,8 +10,8 @@ import yaml
 
 from cluster_model.plan.model import Plan
 from cluster_model.render.kubernetes.images import render_images
-from cluster_model.render.kubernetes.network import render_network
-from cluster_model.render.kubernetes.network_operator import PATH, render_policy
+from cluster_model.render.kubernetes.network.network_operator import PATH, render_policy
+from cluster_model.render.kubernetes.network.rails import render_network
 from cluster_model.render.kubernetes.values import render_values
 from tests.contract.test_kubernetes_objects import judge
 from tests.planned import INVENTORY, open_example, open_folder

@@ -15,8 +15,8 @@ from cluster_model.render.kubernetes.control import render_control
 from cluster_model.render.kubernetes.endpoint import render_endpoint
 from cluster_model.render.kubernetes.kubeadm import render_kubeadm
 from cluster_model.render.kubernetes.kueue import HOST, render_kueue
-from cluster_model.render.kubernetes.network import render_network
-from cluster_model.render.kubernetes.network_operator import render_policy
+from cluster_model.render.kubernetes.network.network_operator import render_policy
+from cluster_model.render.kubernetes.network.rails import render_network
 from cluster_model.render.kubernetes.topology import render_topology
 from tests.contract.custom_resources import CRDS, judge
 

@@ -5,7 +5,7 @@ from strategies import change, plan_of
 from test_plan_growth import QUICK, growing_clusters
 
 from cluster_model.render.kubernetes.images import render_images
-from cluster_model.render.kubernetes.network_operator import render_policy
+from cluster_model.render.kubernetes.network.network_operator import render_policy
 from cluster_model.render.kubernetes.values import render_values
 
 

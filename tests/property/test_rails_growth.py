@@ -6,7 +6,7 @@ from test_kubernetes_growth import ask, read_objects
 from test_plan_growth import QUICK, growing_clusters
 
 from cluster_model.plan.services.rails import find_misfit
-from cluster_model.render.kubernetes.network import render_network
+from cluster_model.render.kubernetes.network.rails import render_network
 
 
 @given(growing_clusters())

@@ -13,8 +13,8 @@ from cluster_model.render.kubernetes.endpoint import render_endpoint
 from cluster_model.render.kubernetes.images import render_images
 from cluster_model.render.kubernetes.kubeadm import render_kubeadm
 from cluster_model.render.kubernetes.kueue import render_kueue
-from cluster_model.render.kubernetes.network import render_network
-from cluster_model.render.kubernetes.network_operator import render_policy
+from cluster_model.render.kubernetes.network.network_operator import render_policy
+from cluster_model.render.kubernetes.network.rails import render_network
 from cluster_model.render.kubernetes.releases import describe_missing, list_images
 from cluster_model.render.kubernetes.tenants import render_tenants
 from cluster_model.render.kubernetes.topology import render_topology

@@ -9,7 +9,7 @@ from cluster_model.plan.model import Plan
 from cluster_model.plan.model.kubernetes import Kubernetes
 from cluster_model.plan.services.rails import DOMAIN, list_ports
 from cluster_model.render.kubernetes.charts import Image, mirror, read_charts
-from cluster_model.render.kubernetes.network import select_groups, write_resources
+from cluster_model.render.kubernetes.network.rails import select_groups, write_resources
 from cluster_model.render.kubernetes.objects import Json, make_object, write_objects
 
 PATH = "kubernetes/network/nic-cluster-policy.yaml"

@@ -1,4 +1,4 @@
-"""kubernetes/network/: the rails of the compute network, as interfaces that pods take, with the hosts' own addresses."""
+"""kubernetes/network/rails.yaml: rails of the compute network, as interfaces that pods take, with the hosts' own addresses."""
 
 from __future__ import annotations
 
