@@ -9,9 +9,13 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.fabric.asn import PRIVATE
 from cluster_model.checks.registry import Rule
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.services.releases import INTEGER_FORMATS
 
 CARRIER = "storage"
 """The network whose leafs have a session with each node: its hosts have links of their own to each leaf."""
+CALICO_HIGHEST = 2_147_483_647
+"""The highest AS number that Calico's objects say, by their schemas. Source: projectcalico/calico, tag v3.32.1,
+libcalico-go/config/crd/crd.projectcalico.org_bgppeers.yaml (int32); issue 13494."""
 
 
 class PodsNotRouted(Rule):
@@ -85,3 +89,40 @@ class NodesAsOfSwitch(Rule):
         elif not any(first <= asn <= last for first, last in PRIVATE):
             expected = "64512 to 65534, or 4200000000 to 4294967294 (RFC 6996)"
             yield self.finding(where, f"AS {asn} is not a private number", expected, str(asn), "leave node_asn out")
+
+
+class LeafsBeyondCalico(Rule):
+    """Let the network plug-in name the AS numbers of the leafs.
+
+    What it checks:
+        With `pod_routing: bgp` and `cni: calico`, from Kubernetes 1.36 on, neither nodes nor their leafs have an AS number above
+        2147483647.
+
+    Why it matters:
+        Calico's objects have no such number, and from 1.36 on the API server refuses what they cannot have. No node would tell a
+        leaf of its pods, and pods of different nodes would not reach each other.
+
+    How to fix:
+        Take Cilium, or `vxlan`, or Kubernetes 1.35.
+
+    Source:
+        projectcalico/calico issue 13494; kubernetes/kubernetes pull request 136582.
+    """
+
+    id, title = "K8S028", "AS numbers that Calico cannot name"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        asked, kubernetes = design.cluster.kubernetes, design.plan.kubernetes
+        if asked is None or asked.pod_routing != "bgp" or asked.cni != "calico" or asked.minor < INTEGER_FORMATS:
+            return
+        leafs = {s.name: s.asn for s in design.plan.switches if s.network == kubernetes.network and s.role == "leaf"}
+        beyond = {name: asn for name, asn in {**leafs, "nodes": asked.node_asn}.items() if asn > CALICO_HIGHEST}
+        if beyond:
+            name, asn = next(iter(beyond.items()))
+            yield self.finding(
+                "kubernetes.cni",
+                f"in Kubernetes {asked.version} Calico's objects have no AS number as high as that of {name}",
+                f"<= {CALICO_HIGHEST}",
+                str(asn),
+                "set cni to cilium, or pod_routing to vxlan",
+            )

@@ -19,6 +19,10 @@ KUBELET_PATCHES = 25
 """kubeadm patches what it tells kubelets. Source: kubernetes.io, kubeadm Configuration (v1beta3): the target
 kubeletconfiguration came with 1.25."""
 
+INTEGER_FORMATS = 36
+"""A custom resource has no number above 2147483647 where its schema says int32. Source: kubernetes/kubernetes pull request
+136582, merged after 1.35; apiextensions-apiserver 0.36.4, pkg/apiserver/validation/formats.go."""
+
 
 @cache
 def read_releases() -> dict[str, dict[str, Any]]:

@@ -105,6 +105,16 @@ def _routed(network="storage", **asked):
     return chain(plan(kubernetes=Kubernetes(network=network, pod_routing="bgp")), *told)
 
 
+def _calico(change, **asked):
+    """Return the change to Calico's nodes that tell their leafs of their pods, and something else."""
+    return chain(_routed(cni="calico", **asked), change)
+
+
+def _leafs_below():
+    """Return the change to leafs with the highest AS number that Calico knows."""
+    return items("switches", "storage-leaf", asn=2_147_483_647)
+
+
 def _storage_on_rails(pci):
     """Return the change to storage servers that run pods too, with a port of that PCI address on the first rail."""
     port = ports("servers", "storage-001", "s0", network="compute", rdma="mlx5_0", pci=pci, route="10.64.0.0/24")
@@ -182,6 +192,10 @@ FIRES = {
         "a switch's": (chain(_routed(), items("switches", "storage-leaf-01", asn=64512)), "storage-leaf-01 has AS 64512"),
         "public": (_routed(node_asn=65_600), "AS 65600 is not a private number"),
         "vxlan": (intent("kubernetes.node_asn", 64_513), "AS 64513 is used by nothing"),
+    },
+    "K8S028": {
+        "leafs": (_calico(items("switches", "storage-leaf-01", asn=2_147_483_648)), "as high as that of storage-leaf-01"),
+        "nodes": (_calico(_leafs_below(), node_asn=4_200_000_000), "as high as that of nodes"),
     },
     "K8S020": {
         "two": (_control("10.76.0.0/26", "10.76.0.64/26", "10.76.0.0/26"), "control servers have addresses in 2 subnets of oob"),
@@ -343,6 +357,12 @@ SILENT = {
     "K8S025": {"no tenants": _shared_by(), "whole ports": chain(_shared_by("red"), intent("kubernetes.rdma", "host-device"))},
     "K8S026": {"storage": _routed(), "vxlan": plan(kubernetes=Kubernetes(network="oob"))},
     "K8S027": {"private": _routed(node_asn=65_534), "four bytes": _routed(node_asn=4_294_967_294)},
+    "K8S028": {
+        "below": _calico(_leafs_below()),
+        "1.35": _calico(intent("kubernetes.version", "1.35.7")),
+        "cilium": _routed(),
+        "vxlan": intent("kubernetes.cni", "calico"),
+    },
     "K8S020": {
         "one": _control("10.76.0.0/26", "10.76.0.0/26"),
         "local": _control("10.76.0.0/26", "10.76.0.64/26", mode="local"),
