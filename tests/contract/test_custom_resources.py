@@ -77,6 +77,46 @@ apiVersion: k8s.cni.cncf.io/v1
 kind: NetworkAttachmentDefinition
 metadata: {name: rail1, namespace: default}
 spec: {config: '{"type": "host-device"}'}
+---
+apiVersion: cilium.io/v2
+kind: CiliumBGPAdvertisement
+metadata: {name: pods, labels: {gpuyard.io/advertisement: pods}}
+spec: {advertisements: [{advertisementType: PodCIDR}]}
+---
+apiVersion: cilium.io/v2
+kind: CiliumBGPPeerConfig
+metadata: {name: leafs}
+spec:
+  timers: {holdTimeSeconds: 9, keepAliveTimeSeconds: 3}
+  gracefulRestart: {enabled: true}
+  families: [{afi: ipv4, safi: unicast, advertisements: {matchLabels: {gpuyard.io/advertisement: pods}}}]
+---
+apiVersion: cilium.io/v2
+kind: CiliumBGPClusterConfig
+metadata: {name: train-001}
+spec:
+  nodeSelector: {matchLabels: {kubernetes.io/hostname: train-001}}
+  bgpInstances:
+  - name: leafs
+    localASN: 64512
+    peers:
+    - {name: 'storage-leaf-01:swp1', peerASN: 4220000001, peerAddress: 10.72.0.0, peerConfigRef: {name: leafs}}
+    - {name: 'storage-leaf-02:swp1', peerASN: 4220000002, peerAddress: 10.72.0.64, peerConfigRef: {name: leafs}}
+---
+apiVersion: crd.projectcalico.org/v1
+kind: BGPConfiguration
+metadata: {name: default}
+spec: {asNumber: 64512, nodeToNodeMeshEnabled: false}
+---
+apiVersion: crd.projectcalico.org/v1
+kind: BGPPeer
+metadata: {name: train-001.10.72.0.0}
+spec: {node: train-001, peerIP: 10.72.0.0, asNumber: 64513, sourceAddress: None}
+---
+apiVersion: crd.projectcalico.org/v1
+kind: IPAMConfig
+metadata: {name: default}
+spec: {autoAllocateBlocks: true, strictAffinity: true}
 """
     )
 }
@@ -84,6 +124,7 @@ GROUP = "spec.resourceGroups.0"
 FLAVORS = f"{GROUP}.flavors"
 LEVELS = [{"nodeLabel": "kubernetes.io/hostname"}, {"nodeLabel": "gpuyard.io/compute-unit"}]
 EXACT, SELECTOR = {"name": "compute-u01"}, "spec.members.0.selector"
+INSTANCE = "spec.bgpInstances.0"
 CPU, GPU = {"name": "cpu", "nominalQuota": 1}, {"name": "nvidia.com/gpu", "nominalQuota": 1}
 
 REFUSED: list[tuple[str, str, Any, str]] = [
@@ -136,6 +177,30 @@ REFUSED: list[tuple[str, str, Any, str]] = [
         "'rail-1' does not match",
     ),
     ("NetworkAttachmentDefinition", "spec.config", {"type": "host-device"}, "is not of type 'string'"),
+    ("CiliumBGPAdvertisement", "spec.advertisements.0.advertisementType", "PodCidr", "is not one of"),
+    ("CiliumBGPPeerConfig", "spec.timers.holdTimeSeconds", 2, "less than the minimum"),
+    (
+        "CiliumBGPPeerConfig",
+        "spec.timers.keepAliveTimeSeconds",
+        None,
+        "keepAliveTimeSeconds can not be larger than holdTimeSeconds",
+    ),
+    ("CiliumBGPPeerConfig", "spec.families.0.safi", None, "'safi' is a required property"),
+    ("CiliumBGPPeerConfig", "spec.gracefulRestart", {}, "'enabled' is a required property"),
+    (
+        "CiliumBGPClusterConfig",
+        f"{INSTANCE}.peers.1.name",
+        "storage-leaf-01:swp1",
+        'Duplicate value: {"name": "storage-leaf-01:swp1"}',
+    ),
+    ("CiliumBGPClusterConfig", f"{INSTANCE}.peers.1.peerAddress", None, "one of peerAddress or autoDiscovery must be set"),
+    ("CiliumBGPClusterConfig", f"{INSTANCE}.peers.1.peerAddress", "10.72.0.64/31", "does not match"),
+    ("CiliumBGPClusterConfig", f"{INSTANCE}.localASN", 0, "less than the minimum"),
+    ("CiliumBGPClusterConfig", "spec.bgpInstances", [], "should be non-empty"),
+    ("BGPConfiguration", "spec.asNumber", "64512", "is not of type 'integer'"),
+    ("BGPPeer", "spec.sourceAddress", "none", "is not one of"),
+    ("BGPPeer", "spec.peerIP", "10.72.0.0/31", "does not match"),
+    ("IPAMConfig", "spec.autoAllocateBlocks", None, "'autoAllocateBlocks' is a required property"),
 ]
 """A kind, a place in it, what is there instead (None: nothing), and the refusal. The message of a rule is upstream's."""
 CHANGES: list[tuple[str, str, Any, str]] = [

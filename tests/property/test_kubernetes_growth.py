@@ -15,6 +15,7 @@ from cluster_model.render.kubernetes.control import render_control
 from cluster_model.render.kubernetes.endpoint import render_endpoint
 from cluster_model.render.kubernetes.kubeadm import render_kubeadm
 from cluster_model.render.kubernetes.kueue import HOST, render_kueue
+from cluster_model.render.kubernetes.network.bgp import render_bgp
 from cluster_model.render.kubernetes.network.network_operator import render_policy
 from cluster_model.render.kubernetes.network.rails import render_network
 from cluster_model.render.kubernetes.topology import render_topology
@@ -78,7 +79,20 @@ def read_kueue(plan):
     return {(found["kind"], found["metadata"]["name"]): found for found in documents}
 
 
-CUSTOM = (read_kueue, *(partial(read_objects, render=render) for render in (render_topology, render_network, render_policy)))
+def read_bgp(plan, cni="cilium"):
+    """Return what nodes are told of their leafs, by kind and name; nothing where other switches than leafs would be told."""
+    if plan.kubernetes.network != "storage":  # K8S026
+        return {}
+    asked = replace(plan, kubernetes=replace(plan.kubernetes, pod_routing="bgp", node_asn=64512, cni=cni))
+    return read_objects(asked, render_bgp)
+
+
+CUSTOM = (
+    read_kueue,
+    read_bgp,
+    partial(read_bgp, cni="calico"),
+    *(partial(read_objects, render=render) for render in (render_topology, render_network, render_policy)),
+)
 
 
 @given(growing_clusters())
@@ -88,6 +102,19 @@ def test_growing_within_the_plan_changes_nothing_that_kueue_is_told(pair):
     new, _ = plan_of(ask(pair[1]))
     assume(old is not None and new is not None)
     assert read_kueue(new) == read_kueue(old)
+
+
+@given(growing_clusters())
+@QUICK
+def test_growing_within_the_plan_changes_nothing_that_nodes_are_told_of_their_leafs(pair):
+    old, _ = plan_of(ask(pair[0]))
+    new, _ = plan_of(ask(pair[1]))
+    assume(old is not None and new is not None)
+    for cni in ("cilium", "calico"):
+        before, after = read_bgp(old, cni), read_bgp(new, cni)
+        assert {key: after.get(key) for key in before} == before
+        joined = {node.name for node in new.kubernetes.nodes} - {node.name for node in old.kubernetes.nodes}
+        assert {key[1].partition(".")[0] for key in after.keys() - before.keys()} <= joined
 
 
 def list_faults(pair):

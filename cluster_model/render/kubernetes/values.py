@@ -87,11 +87,19 @@ def _write_cilium(plan: Plan) -> Json:
     direct-routing-device). In the storage network the address is on the loopback, over two ports, and that route is elsewhere.
     """
     interfaces, mtu = list_node_interfaces(plan)
-    values: Json = {
-        "ipam": {"mode": "kubernetes"},  # the nodes' parts of the pool are the controller manager's, as kubeadm is told
-        "routingMode": "tunnel",  # switches know no routes to pods
-        "tunnelProtocol": "vxlan",
-    }
+    # The nodes' parts of the pool are the controller manager's, as kubeadm is told.
+    values: Json = {"ipam": {"mode": "kubernetes"}}
+    if plan.kubernetes.pod_routing == "bgp":
+        values |= {
+            "routingMode": "native",
+            "ipv4NativeRoutingCIDR": plan.kubernetes.pod_pool,  # all else sees the node's address
+            # By the host's routes, which are over all links: else it wants one device for all nodes, unless kube-proxy stays.
+            # Source: cilium/cilium, pkg/option/config.go, DirectRoutingDeviceRequired; daemon/cmd/kube_proxy_replacement.go.
+            "bpf": {"hostLegacyRouting": True},
+            "bgpControlPlane": {"enabled": True},
+        }
+    else:
+        values |= {"routingMode": "tunnel", "tunnelProtocol": "vxlan"}  # switches know no routes to pods
     if interfaces:
         # By itself it takes every device with a global route, rails among them. Source: Cilium, values.yaml, devices.
         values["devices"] = ",".join(interfaces)
@@ -103,16 +111,18 @@ def _write_cilium(plan: Plan) -> Json:
 
 
 def _write_calico(plan: Plan) -> Json:
-    """Return values for Calico's operator: one pool in blocks as large as each node's part, in VXLAN alone.
+    """Return values for Calico's operator: one pool in blocks as large as each node's part, in VXLAN or as they are.
 
-    Source: tigera/operator, CRD operator.tigera.io/v1 Installation, spec.calicoNetwork.
+    Its BGP is on by default. Source: tigera/operator, CRD operator.tigera.io/v1 Installation, spec.calicoNetwork.
     """
     kubernetes = plan.kubernetes
-    pool = {"cidr": kubernetes.pod_pool, "blockSize": kubernetes.node_prefix, "encapsulation": "VXLAN"}
+    tunnels = kubernetes.pod_routing == "vxlan"
+    encapsulation = "VXLAN" if tunnels else "None"
+    pool = {"cidr": kubernetes.pod_pool, "blockSize": kubernetes.node_prefix, "encapsulation": encapsulation}
     _, mtu = list_node_interfaces(plan)
     network = {
-        "bgp": "Disabled",  # else every node peers with every other
-        **({"mtu": mtu - VXLAN_BYTES} if mtu else {}),  # of pods
+        **({"bgp": "Disabled"} if tunnels else {}),  # else every node peers with every other
+        **({"mtu": mtu - (VXLAN_BYTES if tunnels else 0)} if mtu else {}),  # of pods
         "ipPools": [pool],
         "nodeAddressAutodetectionV4": {"kubernetes": "NodeInternalIP"},  # by itself it takes the first port, maybe a rail
     }

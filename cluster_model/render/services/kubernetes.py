@@ -13,6 +13,7 @@ from cluster_model.render.kubernetes.endpoint import render_endpoint
 from cluster_model.render.kubernetes.images import render_images
 from cluster_model.render.kubernetes.kubeadm import render_kubeadm
 from cluster_model.render.kubernetes.kueue import render_kueue
+from cluster_model.render.kubernetes.network.bgp import render_bgp
 from cluster_model.render.kubernetes.network.network_operator import render_policy
 from cluster_model.render.kubernetes.network.rails import render_network
 from cluster_model.render.kubernetes.releases import describe_missing, list_images
@@ -32,6 +33,7 @@ def render_kubernetes(plan: Plan, _catalogue: Catalogue) -> Iterator[tuple[str, 
         yield from render_kueue(plan)
         yield from render_tenants(plan)
         yield from render_network(plan)
+        yield from render_bgp(plan)
         yield from render_values(plan)
         yield from render_policy(plan)
         yield from render_images(plan, list_images(plan.kubernetes), describe_missing(plan.kubernetes))

@@ -22,6 +22,12 @@ OURS = ("--server-side", f"--field-manager={MANAGER}", "--force-conflicts", "--f
 KINDS = {
     ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"),
     ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"),
+    ("cilium.io/v2", "CiliumBGPAdvertisement"),
+    ("cilium.io/v2", "CiliumBGPClusterConfig"),
+    ("cilium.io/v2", "CiliumBGPPeerConfig"),
+    ("crd.projectcalico.org/v1", "BGPConfiguration"),
+    ("crd.projectcalico.org/v1", "BGPPeer"),
+    ("crd.projectcalico.org/v1", "IPAMConfig"),
     ("k8s.cni.cncf.io/v1", "NetworkAttachmentDefinition"),
     ("kueue.x-k8s.io/v1beta2", "ClusterQueue"),
     ("kueue.x-k8s.io/v1beta2", "LocalQueue"),

@@ -174,9 +174,14 @@ def test_the_limit_grows_with_the_cluster(cluster, say):
 def test_all_kinds_that_are_rendered_are_looked_for():
     """Of what gpuyard can render a program on a server knows its own list alone."""
     found = {("v1", "Node")}
-    for example, queueing in (("driving", "volcano"), ("driving", "kueue"), ("lab", "volcano")):
+    for example, queueing, cni in (
+        ("driving", "volcano", "cilium"),
+        ("driving", "kueue", "cilium"),
+        ("lab", "volcano", "cilium"),
+        ("lab", "volcano", "calico"),
+    ):
         opened = open_example(example)
-        plan = replace(opened.plan, kubernetes=replace(opened.plan.kubernetes, queueing=queueing))
+        plan = replace(opened.plan, kubernetes=replace(opened.plan.kubernetes, queueing=queueing, cni=cni))
         for path, data in render_kubernetes(plan, opened.catalogue):
             if path.startswith(
                 (

@@ -81,6 +81,23 @@ def test_calico_gets_the_pool_in_parts_as_large_as_a_nodes(plan):
     }
 
 
+def test_without_tunnels_pods_have_the_networks_mtu(plan):
+    routed = ask(plan, pod_routing="bgp", pod_pool="10.32.0.0/12", node_prefix=25)
+    assert write_values(routed, "tigera-operator")["installation"]["calicoNetwork"] == {
+        "mtu": 9000,
+        "ipPools": [{"cidr": "10.32.0.0/12", "blockSize": 25, "encapsulation": "None"}],
+        "nodeAddressAutodetectionV4": {"kubernetes": "NodeInternalIP"},
+    }
+    cilium, tunneled = write_values(routed, "cilium"), write_values(plan, "cilium")
+    assert {key: value for key, value in cilium.items() if key not in tunneled or tunneled[key] != value} == {
+        "routingMode": "native",
+        "ipv4NativeRoutingCIDR": "10.32.0.0/12",
+        "bpf": {"hostLegacyRouting": True},
+        "bgpControlPlane": {"enabled": True},
+    }
+    assert set(tunneled) - set(cilium) == {"tunnelProtocol"}
+
+
 def test_driver_and_toolkit_stay_the_hosts(plan):
     values = write_values(plan, "gpu-operator")
     assert [part for part, found in values.items() if found == {"enabled": False}] == ["driver", "toolkit", "migManager"]
