@@ -177,14 +177,15 @@ def set_up_port(port: ServerPort, is_new: bool = True) -> list[str]:
 
 
 def list_service_lines(server: Server, plugged: Collection[str], is_new: bool = True) -> list[str]:
-    """Return the lines for a host's service addresses: each on lo, its range over all gateways."""
+    """Return the lines for a host's service addresses: each on lo, its range and what lies beyond over all gateways."""
     lines = []
     for service in server.services:
         ways = [(gateway, port) for gateway, port in zip(service.gateways, service.ports, strict=True) if port in plugged]
         lines += [f"addr add {service.address} dev lo"] if is_new else []
         if ways:
             hops = " ".join(f"nexthop via {gateway} dev {name_device(port)}" for gateway, port in ways)
-            lines.append(f"route replace {service.route} src {service.address.partition('/')[0]} {hops}")
+            source = service.address.partition("/")[0]
+            lines += [f"route replace {route} src {source} {hops}" for route in (service.route, *service.beyond)]
     return lines
 
 
