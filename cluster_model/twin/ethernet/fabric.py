@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -28,6 +28,7 @@ from cluster_model.twin.ethernet.mlag import MlagDouble
 from cluster_model.twin.ethernet.outside import Peer, list_peer_lines, list_peers, write_peer_conf
 from cluster_model.twin.ethernet.routes import LOCAL, name_route
 from cluster_model.twin.ethernet.scope import SITE, Link, Scope
+from cluster_model.twin.ethernet.speakers import OPTIONS, list_speaker_lines, list_speakers, write_speaker_conf
 from cluster_model.twin.ethernet.vty import ask_daemon
 from cluster_model.twin.machine import DAEMONS
 from cluster_model.twin.node import PATIENCE_S, Node, NodeError
@@ -50,12 +51,15 @@ LLDP = "configure lldp tx-interval {:.0f}\n"
 """The twin's own: neighbours are known within seconds instead of half a minute."""
 
 
-def _start_script(daemons: Sequence[str]) -> str:
-    """Return the script that starts a switch's daemons and LLDP."""
+_OPTIONS = {"zebra": "-s 90000000"}
+
+
+def _start_script(daemons: Sequence[str], options: Mapping[str, str] = _OPTIONS) -> str:
+    """Return the script that starts a machine's daemons and LLDP."""
     lines = ["rm -f /run/frr/* /run/lldpd.*", "chown -R frr:frr /etc/frr", "PATH=$PATH:/usr/sbin:/sbin"]
     for daemon in daemons:
-        extra = " -s 90000000" if daemon == "zebra" else ""
-        lines.append(f"{DAEMONS}/{daemon} -d -A 127.0.0.1 -u frr -g frr{extra} >/run/frr/{daemon}.log 2>&1 </dev/null || exit 3")
+        said = f"/run/frr/{daemon}.log 2>&1 </dev/null"
+        lines.append(f"{DAEMONS}/{daemon} -d -A 127.0.0.1 -u frr -g frr {options.get(daemon, '')} >{said} || exit 3")
     return "\n".join([*lines, "lldpd >/run/lldpd.log 2>&1 </dev/null"])
 
 
@@ -97,6 +101,7 @@ class Fabric:
             server.name: {port.name: port for port in server.ports} for server in scope.servers.values()
         }
         self._links: dict[tuple[str, str], Link] = {end: link for link in scope.links for end in link.ends}
+        self._speakers = {speaker.server: speaker for speaker in list_speakers(scope, scope.links)}
 
     # boot ------------------------------------------------------------------------------------------------------------
 
@@ -202,9 +207,9 @@ class Fabric:
         self._start_frr(self.nodes[name], self.files(name).daemons)
 
     @staticmethod
-    def _start_frr(node: Node, daemons: Sequence[str]) -> None:
-        """Start a machine's daemons, and let them read frr.conf once they listen."""
-        node.run("sh", "-c", _start_script(daemons))
+    def _start_frr(node: Node, daemons: Sequence[str], options: Mapping[str, str] = _OPTIONS) -> None:
+        """Start a machine's daemons and LLDP, and let them read frr.conf once they listen."""
+        node.run("sh", "-c", _start_script(daemons, options))
         sockets = [node.root / f"run/frr/{daemon}.vty" for daemon in daemons]
         deadline = time.monotonic() + PATIENCE_S
         while missing := [socket.name for socket in sockets if not socket.exists()]:
@@ -219,9 +224,17 @@ class Fabric:
         plugged = {port for owner, port in self._links if owner == server.name}
         node.configure(list_host_lines(server, plugged))
         node.write("/etc/lldpd.d/2-twin.conf", self._lldp)
+        if speaker := self._speakers.get(server.name):
+            node.configure(list_speaker_lines(speaker))
+            node.write("/etc/frr/vtysh.conf", "service integrated-vtysh-config\n")
+            node.write("/etc/frr/frr.conf", write_speaker_conf(speaker))
 
     def _start_host(self, name: str) -> None:
-        self.nodes[name].run("sh", "-c", "PATH=$PATH:/usr/sbin:/sbin; lldpd >/run/lldpd.log 2>&1 </dev/null")
+        node = self.nodes[name]
+        if name in self._speakers:
+            self._start_frr(node, tuple(OPTIONS), OPTIONS)
+        else:
+            node.run("sh", "-c", "PATH=$PATH:/usr/sbin:/sbin; lldpd >/run/lldpd.log 2>&1 </dev/null")
 
     def _prepare_site(self) -> None:
         self.nodes[SITE].set_kernel(_FORWARDING)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from ipaddress import ip_address, ip_network
 
 from cluster_model.twin.ethernet.scope import Link, Scope
+from cluster_model.twin.ethernet.speakers import list_speakers
 from cluster_model.twin.tree import name_device
 
 Table = dict[str, frozenset[str]]
@@ -79,6 +80,7 @@ class Expectations:
         self.fabric = [
             link for link in self.links if link.a in self.switches and link.b in self.switches and link.kind != "peer_link"
         ]
+        self.speakers = {speaker.server: speaker for speaker in list_speakers(scope, self.links)}
         self._by_end = {end: link for link in self.links for end in link.ends}
         self.tables = lru_cache(maxsize=64)(self._compute_tables)
         self.endpoints = list(self._list_endpoints())
@@ -97,7 +99,7 @@ class Expectations:
         origins: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
         for name in living:
             for prefix, ports in self._list_own(name, dead):
-                origins[prefix][name] = ports
+                origins[prefix][name] = origins[prefix].get(name, frozenset()) | ports
         for prefix, own in origins.items():
             for name, ports in self._spread(own, ways).items():
                 tables[name][prefix] = ports
@@ -113,6 +115,10 @@ class Expectations:
             link = self._by_end.get((name, route.port))
             if link is not None and not dead.has(link):
                 yield route.prefix, frozenset({name_device(route.port)})
+        for speaker in self.speakers.values():
+            for link in speaker.links:
+                if link.b == name and not dead.has(link):
+                    yield speaker.part, frozenset({name_device(link.b_port)})
         ports = frozenset(
             name_device(way.port)
             for way in switch.upstreams
@@ -146,8 +152,9 @@ class Expectations:
         return table
 
     def owner_of(self, prefix: str) -> str:
-        """Return the switch that shall announce a prefix; empty where it is nobody's, or several switches'."""
+        """Return the switch or node that shall announce a prefix; empty where it is nobody's, or several switches'."""
         owners = [name for name, switch in self.switches.items() if prefix in switch.originates]
+        owners += [name for name, speaker in self.speakers.items() if speaker.part == prefix]
         return owners[0] if len(owners) == 1 else ""
 
     # hosts -----------------------------------------------------------------------------------------------------------
@@ -166,6 +173,8 @@ class Expectations:
                 if service.network == self.network and mine:
                     address = service.address.partition("/")[0]
                     yield Endpoint(server.name, self.network, 1, address, service.route, mine, service.purpose)
+                if service.beyond and mine and (speaker := self.speakers.get(server.name)):
+                    yield Endpoint(server.name, self.network, 1, speaker.pod, speaker.pool, mine, "pods")
 
     def list_pairs(self) -> list[Pair]:
         """Return who shall reach whom in a whole fabric: every address that lies behind a route of another host."""

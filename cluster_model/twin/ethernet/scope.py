@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network
 
-from cluster_model.plan.model import Cable, Server, Switch
+from cluster_model.plan.model import Cable, Plan, Server, Switch
 from cluster_model.twin.ethernet.outside import list_peers, name_port
 from cluster_model.twin.tree import Tree
 
@@ -70,6 +71,7 @@ class Scope:
         unplugged: cables of booted networks that end in devices the twin has not, by kind of device.
         subnets: the InfiniBand networks that are wanted; `infiniband.scope` says what of them is booted.
         missing: network that is left out → what it needs of the kernel.
+        pods: node of Kubernetes → its part of the pods' range, where switches know of pods.
     """
 
     switches: dict[str, Switch]
@@ -80,6 +82,7 @@ class Scope:
     unplugged: dict[str, int] = field(default_factory=dict)
     subnets: tuple[str, ...] = ()
     missing: dict[str, frozenset[str]] = field(default_factory=dict)
+    pods: dict[str, str] = field(default_factory=dict)
 
     @property
     def networks(self) -> list[str]:
@@ -133,7 +136,7 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
         for peer in list_peers(plan, switches.values())
         for border, end in peer.ports
     ]
-    return Scope(switches, servers, tuple(links), left_out, sampled, unplugged, tuple(subnets), without)
+    return Scope(switches, servers, tuple(links), left_out, sampled, unplugged, tuple(subnets), without, share_pods(plan))
 
 
 def _sample(members: list[Switch], sampling: Sampling) -> list[Switch]:
@@ -206,6 +209,18 @@ def _choose_servers(tree: Tree, switches: dict[str, Switch], sampled: set[str], 
             taken[unit] += 1
         servers[server.name] = server
     return servers
+
+
+def share_pods(plan: Plan) -> dict[str, str]:
+    """Return each node's part of the range of all pods, in the plan's order; none where switches know nothing of pods.
+
+    In a cluster the controller manager hands parts out, in the order in which nodes come.
+    """
+    kubernetes = plan.kubernetes
+    if not kubernetes.node_asn:
+        return {}
+    parts = IPv4Network(kubernetes.pod_pool).subnets(new_prefix=kubernetes.node_prefix)
+    return dict(zip((node.name for node in kubernetes.nodes), map(str, parts), strict=False))
 
 
 def _plug(cables: Iterable[Cable], switches: dict[str, Switch], servers: dict[str, Server]) -> tuple[list[Link], dict[str, int]]:

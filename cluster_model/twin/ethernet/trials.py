@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from cluster_model.twin.ethernet.fabric import Fabric
 from cluster_model.twin.ethernet.router_macs import restore_router_macs
 from cluster_model.twin.ethernet.routes import ALIVE, Dead, Expectations, Pair, Table
-from cluster_model.twin.ethernet.scope import OUTER, SITE
+from cluster_model.twin.ethernet.scope import OUTER, SITE, Link
 from cluster_model.twin.probe import Ask, Prober
 from cluster_model.twin.report import Verdict
 from cluster_model.twin.tree import name_device
@@ -54,9 +55,13 @@ class NetworkTrials:
     # sessions --------------------------------------------------------------------------------------------------------
 
     def try_sessions(self, dead: Dead = ALIVE) -> Verdict:
-        """Try whether every cabled session is established, with the planned ASN on both ends."""
-        faults, culprits, up = [], set(), 0
+        """Try whether every cabled session is established, with the planned ASN on both ends, and nodes are told nothing."""
+        faults, culprits = [], set()
+        up = {"fabric": 0, "host": 0}
         links = [link for link in self.expectations.fabric if not dead.has(link)]
+        speakers = self.expectations.speakers.values()
+        nodes = [link for speaker in speakers for link in speaker.links if not dead.has(link)]
+        ends = [(end, far) for link in links for end, far in (link.ends, link.ends[::-1])] + [link.ends[::-1] for link in nodes]
         summaries = {
             name: self.fabric.show(name, "bgpd", "bgp ipv4 unicast summary")
             for name in self.expectations.switches
@@ -67,24 +72,37 @@ class NetworkTrials:
             if own != planned:
                 faults.append(f"{name} runs as AS {own}; the plan gives it {planned}")
                 culprits.add(name)
-        for link in links:
-            for (name, port), (far, far_port) in (link.ends, link.ends[::-1]):
-                planned_port = next(p for p in self.expectations.switches[name].ports if p.name == port)
-                key = planned_port.peer_address or name_device(port)
-                peer = summaries[name].get("peers", {}).get(key)
-                if peer is None:
-                    faults.append(f"{name}:{port} has no session to {far}:{far_port} in its configuration")
-                    culprits.add(name)
-                elif peer.get("state") != "Established":
-                    faults.append(f"{name}:{port} to {far}:{far_port} is {peer.get('state')}")
-                elif peer.get("remoteAs") != planned_port.peer_asn:
-                    faults.append(
-                        f"{name}:{port} hears AS {peer.get('remoteAs')} from {far}:{far_port}; planned is {planned_port.peer_asn}"
-                    )
-                    culprits.add(far)
-                else:
-                    up += 1
-        return Verdict(f"{up} of {2 * len(links)} ends established with the planned ASN", tuple(faults), frozenset(culprits))
+        for (name, port), (far, far_port) in ends:
+            planned_port = next(p for p in self.expectations.switches[name].ports if p.name == port)
+            key = planned_port.peer_address or name_device(port)
+            peer = summaries[name].get("peers", {}).get(key)
+            if peer is None:
+                faults.append(f"{name}:{port} has no session to {far}:{far_port} in its configuration")
+                culprits.add(name)
+            elif peer.get("state") != "Established":
+                faults.append(f"{name}:{port} to {far}:{far_port} is {peer.get('state')}")
+            elif peer.get("remoteAs") != planned_port.peer_asn:
+                faults.append(
+                    f"{name}:{port} hears AS {peer.get('remoteAs')} from {far}:{far_port}; planned is {planned_port.peer_asn}"
+                )
+                culprits.add(far)
+            else:
+                up[planned_port.use] += 1
+        for link, told in self._list_told(nodes):
+            faults.append(f"{link.b} tells {link.a} of {told} prefixes; planned is none")
+            culprits.add(link.b)
+        found = f"{up['fabric']} of {2 * len(links)} ends established with the planned ASN"
+        found += f", {up['host']} of {len(nodes)} with nodes" if nodes else ""
+        return Verdict(found, tuple(faults), frozenset(culprits))
+
+    def _list_told(self, nodes: list[Link]) -> Iterator[tuple[Link, int]]:
+        """Yield the cables by which a leaf tells a node of prefixes, and of how many."""
+        for name in dict.fromkeys(link.a for link in nodes):
+            speaker = self.expectations.speakers[name]
+            peers = self.fabric.show(name, "bgpd", "bgp ipv4 unicast summary").get("peers", {})
+            for link, (address, _) in zip(speaker.links, speaker.leafs, strict=True):
+                if link in nodes and (told := peers.get(address, {}).get("pfxRcd", 0)):
+                    yield link, told
 
     def try_until_right(self, trial: Callable[[], Verdict], within_s: float = 15.0) -> Verdict:
         """Repeat a trial until it finds no fault, or time is up; return what it found last."""
@@ -137,16 +155,20 @@ class NetworkTrials:
             culprits |= {owner} - {""}
             faults.insert(0, f"{prefix}{whose} is missing on {_name_some(names)}")
         for prefix, names in sorted(unplanned.items()):
-            origin = self._find_origin(names[0], prefix)
+            origin, foreign = self._find_origin(names[0], prefix)
             culprits |= {origin} - {""}
-            faults.insert(0, f"{origin or 'somebody'} announces {prefix}, which it shall not: it is on {_name_some(names)}")
+            does = f"takes {prefix} from AS {foreign}" if origin and foreign else f"announces {prefix}"
+            faults.insert(0, f"{origin or 'somebody'} {does}, which it shall not: it is on {_name_some(names)}")
         total = sum(len(planned) for planned in tables.values())
         hops = sum(len(ports) for planned in tables.values() for ports in planned.values())
         found = f"{right} of {total} routes, over {hops} next hops in all" if not faults else f"{right} of {total} routes"
         return Verdict(found, tuple(faults), frozenset(culprits))
 
-    def _find_origin(self, name: str, prefix: str) -> str:
-        """Return the switch that a prefix comes from, by the AS path that another switch has for it; empty where unknown."""
+    def _find_origin(self, name: str, prefix: str) -> tuple[str, str]:
+        """Return the switch that a prefix comes from, by the AS path that a switch has for it; empty where unknown.
+
+        Where that switch has it from one that is no switch of the network, its AS number comes with it.
+        """
         bare, _, vrf = prefix.partition(" in VRF ")
         device = self.fabric.find_vrf(name, vrf) if vrf else None
         paths = self.fabric.show(name, "bgpd", f"bgp {f'vrf {device.name} ' if device else ''}ipv4 unicast {bare}").get(
@@ -154,7 +176,11 @@ class NetworkTrials:
         )
         path = str(paths[0].get("aspath", {}).get("string", "")).split() if paths else []
         owners = {str(switch.asn): switch.name for switch in self.expectations.switches.values()}
-        return owners.get(path[-1], "") if path else ""
+        inside = list(takewhile(owners.__contains__, path))
+        foreign = path[len(inside)] if len(inside) < len(path) else ""
+        if not inside:
+            return (name if foreign else ""), foreign
+        return owners[inside[-1]], foreign
 
     def routes_are_right(self, dead: Dead) -> bool:
         """Return whether every living switch forwards as planned, at this moment."""

@@ -69,6 +69,7 @@ def test_spines_borders_a_leaf_and_each_class_of_cable_fail(watch):
         ("driving-frr", "business", 4.0, {"Ethernet segments", "router MACs", "timers"}),
         ("driving-frr", "compute", 1.0, {"router MACs"}),
         ("lab", "compute", 1.0, set()),
+        ("lab", "storage", 1.0, {"nodes of Kubernetes"}),
     ],
 )
 def test_what_is_played_is_said(trees, name, network, timers, played):
