@@ -34,7 +34,9 @@ def list_faults(expectations: Expectations) -> list[Fault]:
         for switch in switches
         if switch.role in {"spine", "core", "border"}
     ]
-    kinds = {link.kind: link for link in reversed(expectations.links)}
+    # Of two cables of a kind the one with a session of a node is the better one to cut: more hangs on it.
+    told = [link for speaker in expectations.speakers.values() for link in speaker.links]
+    kinds = {link.kind: link for link in reversed([*told, *expectations.links])}
     faults += [
         Fault(f"{_name_kind(kind)} cable cut ({link})", Dead(links=frozenset({link}))) for kind, link in sorted(kinds.items())
     ]

@@ -1,4 +1,4 @@
-"""Planted mistakes: cables swapped, a wrong ASN, a wrong prefix, a wrong VNI. A trial must catch each and name the device."""
+"""Planted mistakes: cables swapped, a wrong ASN, prefix or VNI, an open filter. A trial must catch each and name the device."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from cluster_model.twin.tenancy.overlay_trials import try_vnis
 from cluster_model.twin.tenancy.tenants import TenantExpectations
 
 PATIENCE_S = 40.0
+_FILTER = re.compile(r"^(route-map NODES-IN permit 10\n)(?: match .*\n)+", re.MULTILINE)
+"""What a leaf asks of nodes' prefixes, in its frr.conf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,29 @@ def _rewrite(
     return Mistake(name, lambda: restart(text), lambda: restart(None), trial, leaf, words, restarts=True)
 
 
-PLANS: tuple[Callable[[NetworkTrials], Mistake | None], ...] = (plan_swap, plan_wrong_asn, plan_wrong_prefix, plan_wrong_vni)
+def plan_open_filter(trials: NetworkTrials) -> Mistake | None:
+    """Return a leaf that takes whatever nodes tell it."""
+    speaker = next(iter(trials.expectations.speakers.values()), None)
+    if speaker is None:
+        return None
+    leaf = speaker.links[0].b
+    return _rewrite(
+        trials,
+        f"{leaf} takes all that nodes tell it",
+        leaf,
+        _FILTER.sub(r"\1", trials.fabric.files(leaf).files["frr.conf"]),
+        trials.try_routes,
+        (f"{leaf} takes {speaker.refused[0]} from AS {speaker.asn}",),
+    )
+
+
+PLANS: tuple[Callable[[NetworkTrials], Mistake | None], ...] = (
+    plan_swap,
+    plan_wrong_asn,
+    plan_wrong_prefix,
+    plan_wrong_vni,
+    plan_open_filter,
+)
 
 
 def choose_mistakes(every: list[NetworkTrials]) -> dict[str, list[Mistake]]:

@@ -38,7 +38,10 @@ def watch(trees):
 def test_each_mistake_is_planted_in_a_network_of_its_own(watch):
     chosen = choose_mistakes(watch("lab", "compute", "storage"))
     assert [mistake.name.split()[0] for mistake in chosen["compute"]] == ["cables", "compute-leaf-u02-02"]
-    assert [mistake.name for mistake in chosen["storage"]] == ["storage-leaf-u01-02 as AS 4220000009"]
+    assert [mistake.name for mistake in chosen["storage"]] == [
+        "storage-leaf-u01-02 as AS 4220000009",
+        "storage-leaf-u01-01 takes all that nodes tell it",
+    ]
 
 
 def test_with_tenants_a_vni_is_wrong_and_the_restart_comes_last(watch):
@@ -47,6 +50,13 @@ def test_with_tenants_a_vni_is_wrong_and_the_restart_comes_last(watch):
     wrong = mistakes[1]
     assert (wrong.name, wrong.culprit) == ("business-leaf-u03-02 puts inference-serve into VNI 11049", "business-leaf-u03-02")
     assert wrong.words == ("business-leaf-u03-02 lacks VNI 10049", "11049")
+
+
+def test_where_nodes_tell_leafs_of_their_pods_the_cable_of_one_is_cut(watch):
+    names = [fault.name for fault in list_faults(watch("lab", "storage")[0].expectations)]
+    assert [name for name in names if "host to leaf" in name] == [
+        "host to leaf cable cut (control-001:enp65s0f0np0 to storage-leaf-u01-01:swp4)"
+    ]
 
 
 def test_spines_borders_a_leaf_and_each_class_of_cable_fail(watch):

@@ -10,6 +10,7 @@ from cluster_model.twin.ethernet.routes import ALIVE, Dead, Expectations
 from cluster_model.twin.ethernet.scope import share_pods
 from cluster_model.twin.ethernet.speakers import list_speaker_lines, list_speakers, write_speaker_conf
 from cluster_model.twin.ethernet.trials import NetworkTrials
+from cluster_model.twin.mistakes import plan_open_filter
 
 LEAF, OTHER = "storage-leaf-u01-01", "storage-leaf-u01-02"
 UPLINKS = {f"swp{number}" for number in range(19, 33)}
@@ -145,6 +146,7 @@ def watch(expectations, told=0, lacking="", routes=None, path="64512"):
         nodes={},
         show=show,
         read_routes=lambda name: expectations.tables(ALIVE)[name] | (routes or {}).get(name, {}),
+        files=lambda name: SimpleNamespace(files={"frr.conf": FILTERS}),
     )
     return NetworkTrials(fabric, expectations)
 
@@ -178,3 +180,23 @@ def test_a_leaf_that_tells_nodes_of_prefixes_is_named(storage):
 def test_who_lets_a_refused_prefix_in_is_named(storage, path, said):
     verdict = watch(storage, routes={LEAF: {"0.0.0.0/0": frozenset({"swp7"})}}, path=path).try_routes()
     assert verdict.faults == (f"{said}, which it shall not: it is on {LEAF}",)
+
+
+FILTERS = """route-map NODES-IN permit 10
+ match as-path NODES
+ match ip address prefix-list PODS
+exit
+!
+route-map NODES-OUT deny 10
+"""
+
+
+def test_an_open_filter_is_planted_where_nodes_are(storage, scopes):
+    assert plan_open_filter(watch(Expectations(scopes("lab"), "oob"))) is None
+    trials = watch(storage)
+    mistake, started = plan_open_filter(trials), []
+    trials.fabric.kill_switch = lambda name: None
+    trials.fabric.start_switch = lambda name, conf: started.append((name, conf))
+    mistake.plant()
+    assert started == [(LEAF, "route-map NODES-IN permit 10\nexit\n!\nroute-map NODES-OUT deny 10\n")]
+    assert (mistake.culprit, mistake.words) == (LEAF, (f"{LEAF} takes 0.0.0.0/0 from AS 64512",))
