@@ -59,6 +59,11 @@ def sessions(chosen: Iterable[Switch]) -> int:
     return sum(port.peer_asn > 0 and port.peer in names for switch in some for port in switch.ports)
 
 
+def node_sessions(chosen: Iterable[Switch]) -> int:
+    """Return how many BGP sessions some switches have with hosts."""
+    return sum(port.peer_asn > 0 and port.use == "host" for switch in chosen for port in switch.ports)
+
+
 def routes(chosen: Iterable[Switch]) -> tuple[int, int]:
     """Return how many routes the switches of a leaf-spine fabric without ways out have from each other, and their next hops.
 
@@ -84,7 +89,7 @@ def routes(chosen: Iterable[Switch]) -> tuple[int, int]:
 
 
 def pairs(plan: Plan, network: str, without: Collection[str] = ()) -> int:
-    """Return how many ordered pairs of hosts reach each other: those of a rail, plane and VRF, or with services of one purpose.
+    """Return how many ordered pairs of hosts reach each other: of a rail, plane and VRF, with services of one purpose, with pods.
 
     Args:
         plan: the plan.
@@ -100,6 +105,7 @@ def pairs(plan: Plan, network: str, without: Collection[str] = ()) -> int:
         living = {port.name for port in ports}
         served = [service for service in server.services if service.network == network and living & set(service.ports)]
         groups.update((service.purpose, 0, 0, "") for service in served)
+        groups.update(("pods", 0, 0, "") for service in served if service.beyond)
     return sum(count * (count - 1) for count in groups.values())
 
 

@@ -59,6 +59,9 @@ def test_the_lab_is_booted_tried_broken_and_mended(tmp_path):
     routes, hops = counted.routes(counted.switches(plan, "compute"))
     assert found["compute", "sessions"] == f"{ends} of {ends} ends established with the planned ASN"
     assert found["compute", "routes and equal paths"] == f"{routes} of {routes} routes, over {hops} next hops in all"
+    ends, nodes = (count(counted.switches(plan, "storage")) for count in (counted.sessions, counted.node_sessions))
+    whole = f"{ends} of {ends} ends established with the planned ASN, {nodes} of {nodes} with nodes"
+    assert nodes == 22 and found["storage", "sessions"] == whole
     for network in ("compute", "storage"):
         pairs = counted.pairs(plan, network)
         assert found[network, "hosts reach hosts"] == f"{pairs} of {pairs} pairs"
@@ -72,7 +75,9 @@ def test_the_lab_is_booted_tried_broken_and_mended(tmp_path):
     cut_off = counted.pairs(plan, "compute") - counted.pairs(plan, "compute", {"compute-leaf-u01-01"})
     assert f" {cut_off} cut off as planned" in found["compute", "compute-leaf-u01-01 without power, rails 0 to 3"]
     mistakes = {row["name"]: row["found"] for row in rows if row["kind"] == "mistake"}
-    assert len(mistakes) == 3
+    assert len(mistakes) == 4
+    leaf = "storage-leaf-u01-01"
+    assert f"{leaf} takes 0.0.0.0/0 from AS 64512" in mistakes[f"planted: {leaf} takes all that nodes tell it"]
     assert all(text.startswith("caught: ") for text in mistakes.values())
     assert {row["basis"] for row in rows} == {""}
     assert out.splitlines()[-2].startswith(f"{sum(row['result'] == 'passed' for row in rows)} passed, 3 left out, in ")
