@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cluster_model.plan.model import CageMode, Lossless, Network, Plan, Switch, SwitchPort
+from cluster_model.plan.model.kubernetes import Kubernetes
 from cluster_model.plan.model.overlay import Filter, Overlay, SwitchVrf
 
 Config = dict[str, Any]
@@ -16,6 +17,8 @@ def build_structured(plan: Plan, switch: Switch) -> Config:
     network = next(network for network in plan.networks if network.name == switch.network)
     lossless = plan.lossless if network.lossless else None
     unnumbered = any(port.peer_asn and not port.address for port in switch.ports)
+    carries_pods = plan.kubernetes.node_asn and plan.kubernetes.network == network.name
+    pods = plan.kubernetes if carries_pods else None
     config: Config = {
         "hostname": switch.name,
         "clock": {"timezone": plan.site.timezone},
@@ -28,12 +31,12 @@ def build_structured(plan: Plan, switch: Switch) -> Config:
         "loopback_interfaces": _loopbacks(switch),
         "vlan_interfaces": list(_gateways(switch, network)),
         "static_routes": list(_static_routes(switch)),
-        "as_path": {"access_lists": list(_as_paths(switch))},
+        "as_path": {"access_lists": list(_as_paths(switch, pods))},
         "router_bfd": {"interval": 500, "min_rx": 500, "multiplier": 3},
-        "router_bgp": _bgp(switch, unnumbered),
+        "router_bgp": _bgp(switch, unnumbered, pods),
         ("ip_routing_ipv6_interfaces" if unnumbered else "ip_routing"): True,
         **_services(plan, switch),
-        **_policies(switch, network),
+        **_policies(switch, network, pods),
     }
     if unnumbered:
         config["ipv6_unicast_routing"] = True
@@ -306,17 +309,19 @@ def _static_routes(switch: Switch) -> Iterator[Config]:
     yield from ({"prefix": prefix, "interface": "Null0"} for prefix in switch.originates if prefix != f"{shared}/32")
 
 
-def _as_paths(switch: Switch) -> Iterator[Config]:
+def _as_paths(switch: Switch, pods: Kubernetes | None) -> Iterator[Config]:
     if not switch.is_edge:
         return
     yield {"name": "OWN", "entries": [{"type": "permit", "match": "^$", "origin": "any"}]}
+    if pods:
+        yield {"name": "NODES", "entries": [{"type": "permit", "match": f"^{pods.node_asn}$", "origin": "any"}]}
     if switch.overlay:
         outside = sorted({external.asn for external in switch.overlay.externals})
         paths = ["^$", *(f"^{asn}_" for asn in outside)]
         yield {"name": "EVPN-OWN", "entries": [{"type": "permit", "match": path, "origin": "any"} for path in paths]}
 
 
-def _policies(switch: Switch, network: Network) -> Config:
+def _policies(switch: Switch, network: Network, pods: Kubernetes | None) -> Config:
     lists: dict[str, list[str]] = {"POOL": [f"{network.pool} le 32"]}
     maps: list[tuple[str, int, tuple[str, ...]]] = [("FABRIC-IN", 10, ("POOL",))]
     own = "as-path OWN"
@@ -333,8 +338,15 @@ def _policies(switch: Switch, network: Network) -> Config:
         maps.append(("FABRIC-OUT", 10, ("POOL",)))
         if network.has_upstream:
             maps.append(("FABRIC-OUT", 30, ("DEFAULT",)))
-    overlay = switch.overlay
     denied: list[str] = []
+    if pods:
+        lists["PODS"] = [f"{pods.pod_pool} eq {pods.node_prefix}"]
+        from_node = ("as-path NODES", "PODS")
+        maps += [("FABRIC-IN", 30, ("PODS",)), ("FABRIC-OUT", 40, from_node if switch.is_edge else ("PODS",))]
+        if _list_nodes(switch):
+            maps.append(("NODES-IN", 10, from_node))
+            denied.append("NODES-OUT")
+    overlay = switch.overlay
     if overlay and switch.is_edge:
         maps.append(("EVPN-OUT", 10, ("as-path EVPN-OWN",)))
     for vrf in overlay.vrfs if overlay else ():
@@ -382,7 +394,11 @@ def _group(maps: Iterable[tuple[str, int, tuple[str, ...]]]) -> list[Config]:
     return [{"name": name, "sequence_numbers": rows} for name, rows in found.items()]
 
 
-def _bgp(switch: Switch, unnumbered: bool) -> Config:
+def _list_nodes(switch: Switch) -> list[SwitchPort]:
+    return [port for port in switch.ports if port.use == "host" and port.peer_asn]
+
+
+def _bgp(switch: Switch, unnumbered: bool, pods: Kubernetes | None) -> Config:
     overlay = switch.overlay
     paths = 64 if sum(port.use == "fabric" for port in switch.ports) <= 64 else 128
     group: Config = {"name": "FABRIC", "bfd": True, "maximum_routes": 0 if overlay else 16000}
@@ -410,7 +426,7 @@ def _bgp(switch: Switch, unnumbered: bool) -> Config:
         "neighbor_interfaces": [
             {"name": port.name.replace("Ethernet", "Et"), "peer_group": "FABRIC", "remote_as": str(port.peer_asn)}
             for port in switch.ports
-            if port.peer_asn and not port.peer_address
+            if port.peer_asn and port.use == "fabric" and not port.peer_address
         ],
         "neighbors": [
             {
@@ -420,9 +436,19 @@ def _bgp(switch: Switch, unnumbered: bool) -> Config:
                 "description": f"{port.peer}:{port.peer_port}",
             }
             for port in switch.ports
-            if port.peer_asn and port.peer_address
+            if port.peer_asn and port.use == "fabric" and port.peer_address
         ],
     }
+    if pods and (nodes := _list_nodes(switch)):
+        row = {"name": "NODES", "remote_as": str(pods.node_asn), "passive": True, "maximum_routes": 100}
+        config["peer_groups"].append(row)
+        config["neighbors"] += [
+            {"ip_address": port.peer_address, "peer_group": "NODES", "description": f"{port.peer}:{port.peer_port}"}
+            for port in nodes
+        ]
+        family["peer_groups"].append(
+            {"name": "NODES", "activate": True, "route_map_in": "NODES-IN", "route_map_out": "NODES-OUT"}
+        )
     if overlay:
         evpn: Config = {"name": "FABRIC", "activate": True}
         config["address_family_evpn"] = {"peer_groups": [evpn]}

@@ -23,7 +23,7 @@ ACCEPTED: dict[str, str] = {
     r"ours: username admin privilege 15 role network-admin secret 0 \{\{gpuyard-secret:switch-admin\}\}": (
         "AVD takes hashes only; ours is filled in at delivery, and EOS hashes it when it reads the file"
     ),
-    r"ours: router bgp \d+ > neighbor FABRIC idle-restart-timer 300": (
+    r"ours: router bgp \d+ > neighbor (FABRIC|NODES) idle-restart-timer 300": (
         "AVD has no key for it; without it a session that is shut waits for a person"
     ),
     r"ours: router bgp \d+ > vrf \S+ > neighbor \S+ password 0 \{\{gpuyard-secret:[a-z0-9-]+\}\}": (

@@ -90,8 +90,8 @@ def test_ports_are_those_of_the_plan(cluster: str, name: str) -> None:
 def test_neighbours_and_their_numbers_agree_on_both_ends(cluster: str, name: str) -> None:
     switch, tree = _read(cluster, name)
     neighbours = at(tree, "vrf default router bgp neighbor")
-    sessions = [port for port in switch.ports if port.peer_asn]
-    assert len(neighbours) == len(sessions)
+    sessions = [port for port in switch.ports if port.peer_asn and port.use == "fabric"]
+    assert len(neighbours) == sum(port.peer_asn > 0 for port in switch.ports)
     for port in sessions:
         entry = neighbours[port.peer_address or port.name]
         assert entry["description"] == f"{port.peer}:{port.peer_port}"
@@ -122,6 +122,32 @@ def test_neighbours_and_their_numbers_agree_on_both_ends(cluster: str, name: str
         assert ("l2vpn-evpn" in group["address-family"]) == (switch.overlay is not None)
         assert at(tree, "vrf default router bgp path-selection multipath aspath-ignore") == "on"
         assert at(tree, "vrf default router bgp address-family ipv4-unicast multipaths ebgp") >= min(64, len(sessions))
+
+
+@each
+def test_nodes_come_to_their_leaf_and_are_told_nothing(cluster: str, name: str) -> None:
+    switch, tree = _read(cluster, name)
+    bgp = at(tree, "vrf default router bgp")
+    nodes = [port for port in switch.ports if port.peer_asn and port.use == "host"]
+    for port in nodes:
+        assert at(bgp, "neighbor")[port.peer_address] == {
+            "description": f"{port.peer}:{port.peer_port}",
+            "peer-group": "NODES",
+            "type": "numbered",
+        }
+    group = {
+        "address-family": {
+            "ipv4-unicast": {
+                "enable": "on",
+                "policy": {"inbound": {"route-map": "NODES-IN"}, "outbound": {"route-map": "NODES-OUT"}},
+                "prefix-limits": {"inbound": {"maximum": 100, "reestablish-wait": 300}},
+            }
+        },
+        "passive-mode": "on",
+        "remote-as": cumulus.plan(cluster).kubernetes.node_asn,
+        "timers": {"hold": 9, "keepalive": 3},
+    }
+    assert at(bgp, "peer-group").get("NODES") == (group if nodes else None)
 
 
 @each
@@ -164,8 +190,8 @@ def _read_frr(text: str) -> tuple[Lines, Lines, Lines]:
     prefixes: Lines = {}
     paths: Lines = {}
     maps: Lines = {}
-    for found in re.finditer(r"^ip prefix-list (\S+) seq (\d+) permit (\S+)(?: (ge|le) (\d+))?$", text, re.M):
-        prefixes.setdefault(found[1], {})[int(found[2])] = (found[3], found[4] or "", int(found[5] or 0))
+    for found in re.finditer(r"^ip prefix-list (\S+) seq (\d+) permit (\S+)(?: ge (\d+))?(?: le (\d+))?$", text, re.M):
+        prefixes.setdefault(found[1], {})[int(found[2])] = (found[3], int(found[4] or 0), int(found[5] or 0))
     for found in re.finditer(r"^bgp as-path access-list (\S+) seq (\d+) permit (\S+)$", text, re.M):
         paths.setdefault(found[1], {})[int(found[2])] = (found[3],)
     for found in re.finditer(r"^route-map (\S+) (permit|deny) (\d+)\n((?: .*\n)*)", text, re.M):
@@ -181,10 +207,8 @@ def _read_nvue(tree: dict[str, Any]) -> tuple[Lines, Lines, Lines]:
         for number, rule in entry["rule"].items():
             ((prefix, length),) = rule["match"].items()
             assert (rule["action"], entry["type"]) == ("permit", "ipv4")
-            words = [("le", length["max-prefix-len"])] if "max-prefix-len" in length else []
-            words += [("ge", length["min-prefix-len"])] if "min-prefix-len" in length else []
-            assert len(words) <= 1
-            prefixes.setdefault(name, {})[int(number)] = (prefix, *(words[0] if words else ("", 0)))
+            lengths = (length.get("min-prefix-len", 0), length.get("max-prefix-len", 0))
+            prefixes.setdefault(name, {})[int(number)] = (prefix, *lengths)
     paths: Lines = {}
     for name, entry in policy.get("as-path-list", {}).items():
         for number, rule in entry["rule"].items():
@@ -222,7 +246,8 @@ def test_a_leaf_is_no_way_between_spines(cluster: str, name: str) -> None:
     policy = cumulus.tree(cluster, name)["router"]["policy"]
     assert policy["as-path-list"]["OWN"]["rule"] == {"10": {"action": "permit", "aspath-exp": "^$"}}
     for rule in policy["route-map"]["FABRIC-OUT"]["rule"].values():
-        assert rule["match"]["as-path-list"] == "OWN"
+        # What a node of its own said starts here as well.
+        assert rule["match"]["as-path-list"] == ("NODES" if rule["match"]["ip-prefix-list"] == "PODS" else "OWN")
 
 
 def _references(tree: object, key: str = "") -> Iterator[tuple[str, str]]:
@@ -529,5 +554,5 @@ def test_out_of_band_vlans_are_the_plans(cluster: str, name: str) -> None:
     relay = tree["service"]["dhcp-relay"]["default"]
     assert set(relay["server"]) == servers
     down = {f"vlan{vlan.id}" for vlan in switch.vlans if vlan.dhcp_servers}
-    up = {port.name for port in switch.ports if port.peer_asn} | {way.port for way in switch.upstreams}
+    up = {port.name for port in switch.ports if port.use == "fabric"} | {way.port for way in switch.upstreams}
     assert set(relay["interface"]) == down | up

@@ -94,11 +94,27 @@ def test_every_neighbour_of_the_plan_has_its_session(cluster: str, name: str) ->
         for line in bgp
         if (match := re.fullmatch(r"neighbor (\S+) remote-as (\d+)", line)) and match[1] in fabric
     }
-    planned = {(port.peer_address or port.name, port.peer_asn) for port in switch.ports if port.peer_asn}
-    assert sessions == planned
+    neighbours = [port for port in switch.ports if port.peer_asn and port.use == "fabric"]
+    assert sessions == {(port.peer_address or port.name, port.peer_asn) for port in neighbours}
     unnumbered = any(port.peer_asn and not port.peer_address for port in switch.ports)
     assert ("ip routing ipv6 interfaces" in found) == unnumbered == ("ipv6 unicast-routing" in found)
     assert ("neighbor FABRIC next-hop address-family ipv6 originate" in bgp) == unnumbered
+
+
+@every_kind
+def test_nodes_come_to_their_leaf_and_are_told_nothing(cluster: str, name: str) -> None:
+    switch, found = read(cluster, name)
+    bgp = found[f"router bgp {switch.asn}"]
+    nodes = [port for port in switch.ports if port.peer_asn and port.use == "host"]
+    group = [line.removeprefix("neighbor NODES ") for line in bgp if line.startswith("neighbor NODES ")]
+    way = ["activate", "route-map NODES-IN in", "route-map NODES-OUT out"]
+    asn = eos.plan(cluster).kubernetes.node_asn
+    limits = ["maximum-routes 100", "idle-restart-timer 300"]
+    assert group == (["peer group", f"remote-as {asn}", "passive", *limits, *way] if nodes else [])
+    for port in nodes:
+        lines = [line.removeprefix(f"neighbor {port.peer_address} ") for line in bgp if f" {port.peer_address} " in line]
+        assert lines == ["peer group NODES", f"description {port.peer}:{port.peer_port}"]
+    assert ("route-map NODES-OUT deny 10" in found) == bool(nodes)
 
 
 @every_kind
@@ -109,7 +125,10 @@ def test_a_leaf_lets_out_only_what_it_owns(cluster: str, name: str) -> None:
     out = {line: below for line, below in found.items() if line.startswith("route-map FABRIC-OUT permit")}
     assert out
     if switch.is_edge:
-        assert all("match as-path OWN" in below for below in out.values())
+        # What a node of its own said starts here as well.
+        starts = {"match as-path OWN", "match as-path NODES"}
+        assert all(len(starts & set(below)) == 1 for below in out.values())
+        assert all("match ip address prefix-list PODS" in below for below in out.values() if "match as-path NODES" in below)
         owned = values(found["ip prefix-list OWN"], r"seq \d+ permit (\S+)")
         assert sorted(owned) == sorted({*switch.originates, switch.loopback})
         assert found["ip as-path access-list OWN permit ^$ any"] == []

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from ipaddress import ip_interface
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,10 @@ def test_policies_let_out_only_what_a_leaf_owns(cluster: str) -> None:
         entries = re.findall(r"^route-map FABRIC-OUT permit \d+\n(.*?)^exit", text, re.M | re.S)
         assert entries
         if switch.is_edge:
-            assert all("match as-path OWN" in entry and "match ip address prefix-list" in entry for entry in entries)
+            # What a node of its own said starts here as well.
+            own = [entry for entry in entries if "prefix-list PODS\n" not in entry]
+            assert all("match as-path OWN\n" in entry and "match ip address prefix-list" in entry for entry in own)
+            assert all("match as-path NODES\n" in entry for entry in entries if entry not in own)
             owned = set(re.findall(r"^ip prefix-list OWN seq \d+ permit (\S+)$", text, re.M))
             assert owned == {*switch.originates, f"{switch.loopback.partition('/')[0]}/32"}
         network = factory.plan(cluster).network(switch.network)
@@ -81,10 +85,37 @@ def test_every_neighbour_of_the_plan_has_its_session(cluster: str) -> None:
         for port in switch.ports:
             if not port.peer_asn:
                 assert f" {port.name} interface" not in text
+                assert not port.address or f" neighbor {_other(port.address)} " not in text
+            elif port.use == "host":
+                group = f" neighbor {port.peer_address} peer-group NODES\n"
+                assert f"{group} neighbor {port.peer_address} description {port.peer}:{port.peer_port}\n" in text
             elif port.peer_address:
                 assert f" neighbor {port.peer_address} remote-as {port.peer_asn}\n" in text
             else:
                 assert f" neighbor {port.name} interface peer-group FABRIC\n" in text
+
+
+@pytest.mark.parametrize("cluster", factory.CLUSTERS)
+def test_nodes_come_to_their_leaf_and_are_told_nothing(cluster: str) -> None:
+    plan = factory.plan(cluster)
+    for switch in plan.switches:
+        text = factory.file(cluster, switch.name, "frr.conf")
+        group = re.findall(r"^ +neighbor NODES (.*)$", text, re.M)
+        if not any(port.peer_asn and port.use == "host" for port in switch.ports):
+            assert group == []
+            assert "NODES-" not in text
+            continue
+        way = ["activate", "maximum-prefix 100 restart 5", "route-map NODES-IN in", "route-map NODES-OUT out"]
+        assert group == ["peer-group", f"remote-as {plan.kubernetes.node_asn}", "passive", *way]
+        assert "route-map NODES-OUT deny 10\nexit\n" in text
+        pods = f"permit {plan.kubernetes.pod_pool} ge {plan.kubernetes.node_prefix} le {plan.kubernetes.node_prefix}\n"
+        assert f"ip prefix-list PODS seq 10 {pods}" in text
+
+
+def _other(address: str) -> str:
+    """Return the other address of a /31."""
+    here = ip_interface(address)
+    return next(str(one) for one in here.network if one != here.ip)
 
 
 def test_dnsmasq_accepts_its_file(tmp_path: Path) -> None:

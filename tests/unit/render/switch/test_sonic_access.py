@@ -62,7 +62,7 @@ def _read(cluster: str, switch: Switch) -> Config:
 
 SWITCHES = [
     (cluster, switch.name)
-    for cluster in (*factory.EXAMPLES, "turned", "driving-sonic")
+    for cluster in (*factory.EXAMPLES, "turned", "tall", "driving-sonic")
     for switch in factory.samples(cluster)
     if switch.nos == "sonic"
 ]
@@ -80,10 +80,10 @@ def test_ssh_and_snmp_are_let_in_at_the_management_address_alone(cluster: str, n
     assert _let_in(config, SNMP, anybody, own, side) is False
     for manager in plan.site.snmp_managers:
         assert _let_in(config, SNMP, manager, own, side)
-    gateways = [(port.address.partition("/")[0], port.name) for port in switch.ports if port.address and not port.peer_asn]
+    gateways = [(port.address.partition("/")[0], port.name) for port in switch.ports if port.address and port.use != "fabric"]
     gateways += [(vlan.address.partition("/")[0], f"Vlan{vlan.id}") for vlan in switch.vlans]
     if switch.management:  # where hosts come in; a neighbour's port is open to it
-        gateways += [(switch.loopback.partition("/")[0], port.name) for port in switch.ports if not port.peer_asn][:1]
+        gateways += [(switch.loopback.partition("/")[0], port.name) for port in switch.ports if port.use != "fabric"][:1]
     for vlan in switch.overlay.vlans if switch.overlay else ():
         if vlan.address:
             gateways.append((vlan.address.partition("/")[0], f"Vlan{vlan.vlan}"))
@@ -97,15 +97,19 @@ def test_ssh_and_snmp_are_let_in_at_the_management_address_alone(cluster: str, n
 def test_what_the_fabric_says_is_heard(cluster: str, name: str) -> None:
     switch = factory.plan(cluster).switch(name)
     config = _read(cluster, switch)
-    sessions = [port for port in switch.ports if port.peer_asn]
+    sessions = [port for port in switch.ports if port.peer_asn and port.use == "fabric"]
     assert sessions or switch.network == "oob"
     for port in sessions:
         near, far = (port.address.partition("/")[0], port.peer_address) if port.address else ("fe80::1", "fe80::2")
         assert _let_in(config, BFD, far, near, port.name), port.name
         assert _let_in(config, ("tcp", 179), far, near, port.name)
     for port in switch.ports:
-        if not port.peer_asn:
+        if port.use != "fabric":
             assert not _let_in(config, BFD, "fe80::2", "fe80::1", port.name), "a host"
+        if port.use == "host" and port.peer_asn:
+            ends = port.peer_address, port.address.partition("/")[0], port.name
+            assert _let_in(config, ("tcp", 179), *ends), "a node, which tells of its pods"
+            assert not _let_in(config, BFD, *ends), "a node, which has no BFD"
     if switch.overlay and switch.overlay.mlag:
         own, peer = switch.overlay.mlag.address.partition("/")[0], switch.overlay.mlag.peer_address
         assert _let_in(config, ("tcp", 8888), peer, own, f"Vlan{switch.overlay.mlag.vlan}")
@@ -120,5 +124,5 @@ def test_the_double_sees_what_one_table_alone_would_do() -> None:
     config["ACL_TABLE"] = {"SNMP_ACL": config["ACL_TABLE"]["SNMP_ACL"]}
     config["ACL_RULE"] = {key: row for key, row in config["ACL_RULE"].items() if key.startswith("SNMP_ACL")}
     assert not _let_in(config, SSH, "10.255.0.99", own, "eth0")
-    port = next(port for port in switch.ports if port.peer_asn)
+    port = next(port for port in switch.ports if port.use == "fabric")
     assert not _let_in(config, BFD, port.peer_address, port.address.partition("/")[0], port.name)
