@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -109,6 +110,23 @@ def test_switches_are_told_what_the_plan_says(case: str) -> None:
     assert set(records) == {switch.name for switch in plans.plan(case).switches}
     differences = _compare(case, records)
     assert differences == [], "\n".join(differences[:20])
+
+
+@pytest.mark.parametrize("nos", plans.READERS)
+def test_a_pool_that_is_one_nodes_is_let_through_as_it_is(nos: str) -> None:
+    plan = plans.plan(f"{nos}/lab")
+    plan = replace(plan, kubernetes=replace(plan.kubernetes, pod_pool="10.244.0.0/24"))
+    texts: dict[str, dict[str, str]] = {}
+    for path, text in factory.settled(plan).items():
+        _, switch, file = path.split("/")
+        texts.setdefault(switch, {})[file] = text
+    for switch in plan.switches:
+        if switch.network == plan.kubernetes.network:
+            record = plans.READERS[nos](texts[switch.name])
+            assert list(compare_plan(plan, switch, record, LACKS, OWN_WAY)) == []
+            assert ("", "10.244.0.0/24", 24, 24) in record["policy", "fabric in", "routes"]
+            for text in texts[switch.name].values():
+                assert not re.search(r"10\.244\.0\.0/24(:\n)? +(eq|ge|le|\w+-prefix-len)\b", text)
 
 
 def test_every_dialect_marks_alike() -> None:

@@ -171,11 +171,12 @@ def _read_routing(found: Record, tree: Tree) -> None:
             found["vrf", vrf, "route_targets"] = tuple(frozenset(at(bgp, way)) for way in ways)
     if ("switch", "", "asn") in found:
         found.setdefault(("blackhole", "", "prefixes"), frozenset())
-        group = at(tree, "vrf default router bgp peer-group FABRIC address-family")
-        for way, words in (("inbound", "in"), ("outbound", "out")):
-            name = group["ipv4-unicast"]["policy"][way]["route-map"]
-            found["policy", f"fabric {words}", "routes"] = _permitted(tree, name)
-        if name := at(group, "l2vpn-evpn policy outbound route-map"):
+        groups = at(tree, "vrf default router bgp peer-group")
+        for group, entry in groups.items():
+            for way, words in (("inbound", "in"), ("outbound", "out")):
+                name = entry["address-family"]["ipv4-unicast"]["policy"][way]["route-map"]
+                found["policy", f"{group.lower()} {words}", "routes"] = _permitted(tree, name)
+        if name := at(groups, "FABRIC address-family l2vpn-evpn policy outbound route-map"):
             rules = at(tree, f"router policy route-map {name} rule").values()
             found["policy", "evpn out", "paths"] = frozenset(
                 p for rule in rules for p in _paths(tree, rule["match"]["as-path-list"])
@@ -194,12 +195,15 @@ def _read_sessions(found: Record, tree: Tree, bgp: Tree, vrf: str, own: int) -> 
             "unnumbered_description" if unnumbered else "description": entry["description"],
             "vrf": vrf,
             "bfd": at(group, "bfd enable") == "on",
+            "group": entry.get("peer-group", ""),
+            "passive": group.get("passive-mode") == "on",
         }
         if isinstance(asn, int):
             told["asn"] = asn
+        if entry.get("peer-group") != "FABRIC":
+            told["max_routes"] = at(group, "address-family ipv4-unicast prefix-limits inbound maximum")
         if "peer-group" not in entry:
             family = entry["address-family"]["ipv4-unicast"]
-            told["max_routes"] = family["prefix-limits"]["inbound"]["maximum"]
             told["secret"] = re.sub(r"^\{\{gpuyard-secret:(.+)\}\}$", r"\1", entry.get("password", ""))
             for way, words in (("inbound", "in"), ("outbound", "out")):
                 found["policy", f"{vrf} {words}", "routes"] = _permitted(tree, family["policy"][way]["route-map"])

@@ -149,6 +149,8 @@ def _read_routing(found: Record, root: Block) -> None:
     found["originates", "", "prefixes"] = frozenset(ipv4.values(r"network (\S+)"))
     for way in ("in", "out"):
         found["policy", f"fabric {way}", "routes"] = _permitted(root, ipv4.one(rf"neighbor FABRIC route-map (\S+) {way}"))
+        if ipv4.has("neighbor NODES activate"):
+            found["policy", f"nodes {way}", "routes"] = _permitted(root, ipv4.one(rf"neighbor NODES route-map (\S+) {way}"))
     if services := ipv4.one(r"redistribute static route-map (\S+)"):
         found["policy", "services", "routes"] = _permitted(root, services)
     if told := evpn.one(r"neighbor FABRIC route-map (\S+) out"):
@@ -156,7 +158,8 @@ def _read_routing(found: Record, root: Block) -> None:
         paths = {path for block in blocks_out for path in _paths(root, block.one(r"match as-path (\S+)"))}
         found["policy", "evpn out", "paths"] = frozenset(paths)
     spoken = frozenset(name for name, family in (("ipv4", ipv4), ("evpn", evpn)) if family.has("neighbor FABRIC activate"))
-    fabric = {"vrf": "", "families": spoken, "bfd": bgp.has("neighbor FABRIC bfd")}
+    fabric = {"vrf": "", "families": spoken, "bfd": bgp.has("neighbor FABRIC bfd"), "group": "FABRIC"}
+    fabric["passive"] = bgp.has("neighbor FABRIC passive")
     for found_line, _ in bgp.find(r"neighbor interface (\S+) peer-group FABRIC remote-as (\d+)"):
         name, number = found_line[1].replace("Et", "Ethernet"), int(found_line[2])
         for what, value in (fabric | {"unnumbered_asn": number, "external": number != int(match[1])}).items():
@@ -170,6 +173,7 @@ def _read_routing(found: Record, root: Block) -> None:
         }
         for what, value in (fabric | words).items():
             found["session", name, what] = value
+    _read_nodes(found, bgp, ipv4, int(match[1]))
     for vlan, block in bgp.find(r"vlan (\d+)"):
         assert block.has("redistribute learned")
         found["vlan", vlan[1], "rd"] = block.one(r"rd (\S+)")
@@ -181,6 +185,24 @@ def _read_routing(found: Record, root: Block) -> None:
     for vrf, block in leaks.find(r"vrf (\S+)"):
         for line, _ in block.find(r"leak routes source-vrf (\S+) subscribe-policy (\S+)"):
             found["policy", f"{vrf[1]} from {line[1]}", "routes"] = _permitted(root, line[2])
+
+
+def _read_nodes(found: Record, bgp: Block, ipv4: Block, own: int) -> None:
+    for name in bgp.values(r"neighbor (\S+) peer group NODES"):
+        number = int(bgp.one(r"neighbor NODES remote-as (\d+)"))
+        told = {
+            "asn": number,
+            "external": number != own,
+            "description": bgp.one(rf"neighbor {name} description (\S+)"),
+            "families": frozenset({"ipv4"} if ipv4.has("neighbor NODES activate") else ()),
+            "vrf": "",
+            "bfd": bgp.has("neighbor NODES bfd"),
+            "group": "NODES",
+            "passive": bgp.has("neighbor NODES passive"),
+            "max_routes": int(bgp.one(r"neighbor NODES maximum-routes (\d+)", 0)),
+        }
+        for what, value in told.items():
+            found["session", name, what] = value
 
 
 def _read_vrf(found: Record, root: Block, vrf: str, block: Block, own: int) -> None:
@@ -205,6 +227,8 @@ def _read_vrf(found: Record, root: Block, vrf: str, block: Block, own: int) -> N
             "families": frozenset({"ipv4"} if ipv4.has(f"neighbor {name} activate") else ()),
             "vrf": vrf,
             "bfd": block.has(f"neighbor {name} bfd"),
+            "group": "",
+            "passive": block.has(f"neighbor {name} passive"),
             "max_routes": int(block.one(rf"neighbor {name} maximum-routes (\d+)", 0)),
             "secret": re.sub(r"^\{\{gpuyard-secret:(.+)\}\}$", r"\1", secret),
         }
@@ -229,9 +253,10 @@ def _permitted(root: Block, name: str) -> frozenset:
             if listed
             else Block("", [Block("seq 1 permit 0.0.0.0/0 le 32")])
         )
-        for line, _ in lines.find(r"seq \d+ permit (\S+)(?: ge (\d+))?(?: le (\d+))?"):
+        for line, _ in lines.find(r"seq \d+ permit (\S+)(?: (eq|ge) (\d+))?(?: le (\d+))?"):
+            low, high = int(line[3] or 0), int(line[3] if line[2] == "eq" else line[4] or 0)
             for path in _paths(root, block.one(r"match as-path (\S+)")):
-                passed.add(route(line[1], path, int(line[2] or 0), int(line[3] or 0)))
+                passed.add(route(line[1], path, low, high))
     return frozenset(passed)
 
 

@@ -130,8 +130,11 @@ def _read_statics(found: Record, block: Block, vrf: str) -> None:
 
 
 def _read_fabric(found: Record, ipv4: Block, evpn: Block, maps: dict) -> None:
-    for way, words in (("in", "fabric in"), ("out", "fabric out")):
-        found["policy", words, "routes"] = _permitted(maps[ipv4.one(rf"neighbor FABRIC route-map (\S+) {way}")])
+    for group in ("FABRIC", "NODES"):
+        for way in ("in", "out"):
+            if group == "FABRIC" or ipv4.has("neighbor NODES activate"):
+                filtered = maps[ipv4.one(rf"neighbor {group} route-map (\S+) {way}")]
+                found["policy", f"{group.lower()} {way}", "routes"] = _permitted(filtered)
     if services := ipv4.one(r"redistribute static route-map (\S+)"):
         found["policy", "services", "routes"] = _permitted(maps[services])
     if told := evpn.one(r"neighbor FABRIC route-map (\S+) out"):
@@ -143,15 +146,16 @@ def _read_fabric(found: Record, ipv4: Block, evpn: Block, maps: dict) -> None:
 def _read_sessions(found: Record, conf: Block, bgp: Block, vrf: str, families: tuple[Block, Block], maps: dict) -> None:
     own = int(bgp.line.split()[2])
     group_external = bgp.has(r"neighbor FABRIC remote-as external")
-    group_bfd = bgp.has(r"neighbor FABRIC bfd") and bool(conf.has(r"bfd"))
-    members = {match[1]: bool(match[2]) for match, _ in bgp.find(r"neighbor (\S+) (interface )?peer-group FABRIC")}
+    unnumbered_ports = set(bgp.values(r"neighbor (\S+) interface peer-group \S+"))
+    members = {match[1]: match[2] for match, _ in bgp.find(r"neighbor (\S+) (?:interface )?peer-group (\S+)")}
     numbers = {match[1]: int(match[2]) for match, _ in bgp.find(r"neighbor (\S+) remote-as (\d+)")}
-    for name in members | numbers:
-        key = "FABRIC" if name in members else name
+    numbers |= {name: numbers[group] for name, group in members.items() if group in numbers}
+    for name in (members | numbers).keys() - set(members.values()):
+        key = members.get(name, name)
         found["session", name, "external"] = numbers[name] != own if name in numbers else group_external
         if name in numbers:
             found["session", name, "asn"] = numbers[name]
-        unnumbered = members.get(name, False)
+        unnumbered = name in unnumbered_ports
         description = bgp.one(rf"neighbor {re.escape(name)} description (\S+)")
         found["session", name, "unnumbered_description" if unnumbered else "description"] = description
         spoken = {
@@ -159,9 +163,12 @@ def _read_sessions(found: Record, conf: Block, bgp: Block, vrf: str, families: t
         }
         found["session", name, "families"] = frozenset(spoken)
         found["session", name, "vrf"] = vrf
-        found["session", name, "bfd"] = name in members and group_bfd
+        found["session", name, "bfd"] = bgp.has(rf"neighbor {key} bfd") and bool(conf.has(r"bfd"))
+        found["session", name, "group"] = members.get(name, "")
+        found["session", name, "passive"] = bgp.has(rf"neighbor {key} passive")
+        if key != "FABRIC":
+            found["session", name, "max_routes"] = int(families[0].one(rf"neighbor {key} maximum-prefix (\d+).*", 0))
         if name not in members:
-            found["session", name, "max_routes"] = int(families[0].one(rf"neighbor {name} maximum-prefix (\d+).*", 0))
             secret = bgp.one(rf"neighbor {name} password (\S+)")
             found["session", name, "secret"] = re.sub(r"^\{\{gpuyard-secret:(.+)\}\}$", r"\1", secret)
             for way in ("in", "out"):

@@ -57,7 +57,7 @@ def expect(plan: Plan, switch: Switch) -> Record:
     _expect_switch(found, switch)
     _expect_ports(found, plan, network, switch)
     if any(port.peer_asn for port in switch.ports):
-        _expect_routing(found, network, switch)
+        _expect_routing(found, plan, network, switch)
     _expect_static(found, switch)
     for vlan in switch.vlans:
         found["svi", str(vlan.id), "address"] = vlan.address
@@ -118,12 +118,12 @@ def _bond_of(switch: Switch, port: SwitchPort) -> int:
     return mlag.bond if mlag is not None and port.use == "peer_link" else port.bond
 
 
-def _expect_routing(found: Record, network: Network, switch: Switch) -> None:
+def _expect_routing(found: Record, plan: Plan, network: Network, switch: Switch) -> None:
     found["switch", "", "asn"] = switch.asn
     found["switch", "", "router_id"] = bare(switch.loopback)
     families = frozenset({"ipv4", "evpn"} if switch.overlay is not None else {"ipv4"})
     for port in switch.ports:
-        if port.peer_asn:
+        if port.peer_asn and port.use == "fabric":
             name = port.peer_address or port.name
             found["session", name, "asn" if port.peer_address else "unnumbered_asn"] = port.peer_asn
             found["session", name, "description" if port.peer_address else "unnumbered_description"] = (
@@ -133,6 +133,8 @@ def _expect_routing(found: Record, network: Network, switch: Switch) -> None:
             found["session", name, "families"] = families
             found["session", name, "vrf"] = ""
             found["session", name, "bfd"] = True
+            found["session", name, "group"] = "FABRIC"
+            found["session", name, "passive"] = False
     own = {f"{bare(switch.loopback)}/32", *switch.originates}
     found["originates", "", "prefixes"] = frozenset(own | ({"0.0.0.0/0"} if switch.upstreams else set()))
     inward = {route(network.pool, high=32)}
@@ -144,11 +146,46 @@ def _expect_routing(found: Record, network: Network, switch: Switch) -> None:
     if switch.service_routes:
         outward.add(route(network.pool, OWN, low=32))
         found["policy", "services", "routes"] = frozenset({route(network.pool, low=32)})
+    _expect_nodes(found, plan, switch, inward, outward)
     found["policy", "fabric in", "routes"] = frozenset(inward)
     found["policy", "fabric out", "routes"] = frozenset(outward)
     if switch.overlay is not None and switch.is_edge:
         outside = {f"^{external.asn}_" for external in switch.overlay.externals}
         found["policy", "evpn out", "paths"] = frozenset({OWN, *outside})
+
+
+def _expect_nodes(found: Record, plan: Plan, switch: Switch, inward: set[Route], outward: set[Route]) -> None:
+    """Put in what nodes of Kubernetes tell of their pods: their sessions with a leaf, and the way of it through the fabric."""
+    kubernetes = plan.kubernetes
+    if kubernetes.pod_routing != "bgp" or kubernetes.network != switch.network:
+        return
+    length, path = kubernetes.node_prefix, f"^{kubernetes.node_asn}$"
+    parts = route(kubernetes.pod_pool, path, low=length, high=length)
+    through = ("", *parts[1:])
+    inward.add(through)
+    outward.add(parts if switch.is_edge else through)
+    hung_on = {(port.peer, port.peer_port): port for port in switch.ports if port.use == "host"}
+    for node in kubernetes.nodes:
+        server = plan.server(node.name)
+        for host_port in server.ports:
+            port = hung_on.get((server.name, host_port.name))
+            if port is None:
+                continue
+            told = {
+                "asn": kubernetes.node_asn,
+                "description": f"{server.name}:{host_port.name}",
+                "external": True,
+                "families": frozenset({"ipv4"}),
+                "vrf": "",
+                "bfd": False,
+                "group": "NODES",
+                "passive": True,
+                "max_routes": 100,
+            }
+            for what, value in told.items():
+                found["session", bare(host_port.address), what] = value
+            found["policy", "nodes in", "routes"] = frozenset({parts})
+            found["policy", "nodes out", "routes"] = frozenset()
 
 
 def _expect_static(found: Record, switch: Switch) -> None:
@@ -208,6 +245,8 @@ def _expect_overlay(found: Record, plan: Plan, network: Network, switch: Switch)
         found["session", name, "families"] = frozenset({"ipv4"})
         found["session", name, "vrf"] = external.vrf
         found["session", name, "bfd"] = False
+        found["session", name, "group"] = ""
+        found["session", name, "passive"] = False
         found["session", name, "max_routes"] = external.max_routes
         found["session", name, "secret"] = external.secret
         found["policy", f"{external.vrf} in", "routes"] = routes(external.accept)
