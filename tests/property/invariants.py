@@ -26,6 +26,7 @@ def check_all(plan, cluster, catalogue):
     check_positions(plan, cluster)
     check_power(plan)
     check_services(plan)
+    check_pods(plan)
     check_oob(plan)
     check_bom(plan)
 
@@ -466,6 +467,28 @@ def check_services(plan):
                 assert routes[leaf, service.address].server == server.name
             seen += len(service.ports)
     assert seen == sum(len(switch.service_routes) for switch in plan.switches)
+
+
+def check_pods(plan):
+    """Assert that leafs know the nodes of Kubernetes, by address and AS number and as no other host, where these tell of pods."""
+    asked = plan.kubernetes
+    nodes = {node.name for node in asked.nodes}
+    known = {}
+    for switch in plan.switches:
+        for port in switch.ports:
+            if port.use == "host" and port.peer_asn:
+                known[port.peer, port.peer_port] = (switch.name, port.name, port.peer_address, port.peer_asn)
+    expected = {}
+    for server in plan.servers:
+        for port in server.ports:
+            if asked.node_asn and server.name in nodes and port.network == "storage":
+                expected[server.name, port.name] = (port.peer, port.peer_port, port.address.partition("/")[0], asked.node_asn)
+    assert known == expected
+    assert bool(asked.node_asn) == (asked.pod_routing == "bgp" and bool(nodes))
+    speakers = {name for name, _ in expected}
+    for server in plan.servers:
+        beyond = [service.network for service in server.services if service.beyond]
+        assert beyond == (["storage"] if server.name in speakers else [])
 
 
 def check_oob(plan):
