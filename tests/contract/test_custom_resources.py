@@ -51,6 +51,17 @@ kind: Queue
 metadata: {name: planning}
 spec: {weight: 1, reclaimable: true, capability: {nvidia.com/gpu: '8'}}
 ---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: train, namespace: planning}
+spec:
+  queue: planning
+  networkTopology: {mode: hard, highestTierAllowed: 1}
+  plugins: {mpi: []}
+  tasks:
+  - {name: master, replicas: 1, policies: [{event: TaskCompleted, action: CompleteJob}], template: {spec: {}}}
+  - {name: worker, replicas: 2, template: {metadata: {annotations: {a: b}}, spec: {}}}
+---
 apiVersion: nv-ipam.nvidia.com/v1alpha1
 kind: CIDRPool
 metadata: {name: rail1, namespace: nvidia-network-operator}
@@ -167,6 +178,15 @@ REFUSED: list[tuple[str, str, Any, str]] = [
     ("HyperNode", "spec.members", [], "should be non-empty"),
     ("Queue", "spec.weight", 65536, "greater than the maximum"),
     ("Queue", "spec.capability", {"nvidia.com/gpu": "-8"}, "does not match"),
+    ("Job", "spec.networkTopology.mode", "Hard", "'Hard' is not one of"),
+    ("Job", "spec.networkTopology.highestTierAllowed", "1", "is not of type 'integer'"),
+    ("Job", "spec.tasks", [], "should be non-empty"),
+    ("Job", "spec.tasks.0.name", "main", "does not contain items matching the given schema"),
+    ("Job", "spec.tasks.1.name", "master", 'Duplicate value: {"name": "master"}'),
+    ("Job", "spec.tasks.0.policies.0.event", "PodRunning", "'PodRunning' is not one of"),
+    ("Job", "spec.tasks.0.policies.0.action", "SyncJob", "'SyncJob' is not one of"),
+    ("Job", "spec.plugins", {"mpi": None}, "is not of type 'array'"),
+    ("Job", "spec.plugins", {"openmpi": []}, "'openmpi' is not one of"),
     ("CIDRPool", "spec.staticAllocations.1.nodeName", "train-001", 'Duplicate value: {"nodeName": "train-001"}'),
     ("CIDRPool", "spec.gatewayIndex", None, "'gatewayIndex' is a dependency of 'routes'"),
     ("NicClusterPolicy", "spec.sriovDevicePlugin.config", '{"resourceList": []}', "should be non-empty"),
