@@ -125,13 +125,13 @@ class Lab:
         return run(*command, check=check, env=self.environment, input=json.dumps(said) if said else None).stdout
 
     def render(self) -> None:
-        """Render the example cluster lab as one of Kubernetes 1.20 on its out-of-band network."""
+        """Render the example cluster lab as one of Kubernetes 1.20 on its out-of-band network, which routes no pods."""
         intent = self.folder / "intent"
         shutil.copytree(ROOT / "inventory/lab", intent)
         path = intent / "cluster.yml"
         version = self.programs.name.partition("-")[0]
         said = f'kubernetes: {{version: "{version}", network: oob, '
-        path.write_text(path.read_text("utf-8").replace("kubernetes: {", said), "utf-8")
+        path.write_text(path.read_text("utf-8").replace("kubernetes: {", said).replace(", pod_routing: bgp", ""), "utf-8")
         run(sys.executable, "-m", "cluster_model.cli", "render", intent, "--output", self.tree, cwd=ROOT)
         loosen(self.tree)
         for server in SERVERS:
