@@ -31,7 +31,7 @@ REFUSED = {
     *("apt", "apt-get", "pip", "pip3", "uv"),
     *("ip", "nsenter", "unshare", "mount", "podman", "qemu-system-x86_64"),
     *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"),
-    *("bgpd", "dnsmasq", "ibsim", "ibsim-run", "in.tftpd", "ipmitool", "opensm", "sshd", "zebra"),
+    *("bgpd", "bird", "dnsmasq", "gobgpd", "ibsim", "ibsim-run", "in.tftpd", "ipmitool", "opensm", "sshd", "zebra"),
 }
 """Programs that no quick test starts; some only when they are not merely asked to check a file (CHECKS)."""
 
