@@ -63,8 +63,11 @@ def list_as_nodes_are_told(plan: Plan) -> Iterator[Session]:
     for found in objects:
         spec = found["spec"]
         if found["kind"] == "CiliumBGPClusterConfig":
-            node, (instance,) = spec["nodeSelector"]["matchLabels"]["kubernetes.io/hostname"], spec["bgpInstances"]
-            own, told = instance["localASN"], [(peer["peerAddress"], peer["peerASN"]) for peer in instance["peers"]]
+            node, (own,) = (
+                spec["nodeSelector"]["matchLabels"]["kubernetes.io/hostname"],
+                {i["localASN"] for i in spec["bgpInstances"]},
+            )
+            told = [(peer["peerAddress"], peer["peerASN"]) for instance in spec["bgpInstances"] for peer in instance["peers"]]
         elif found["kind"] == "BGPPeer":
             node, (own,), told = spec["node"], speaks, [(spec["peerIP"], spec["asNumber"])]
         else:

@@ -9,11 +9,14 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from ipaddress import ip_network
 
 import pytest
+import yaml
 
 from cluster_model.plan.model import Plan
+from cluster_model.render.kubernetes.network.bgp import render_bgp
 from cluster_model.render.switch.context import NODE_PREFIX_LIMIT
 from cluster_model.twin.node import Node
 from tests.system.speakers import Bird, Gobgp, Objects, signal_all
@@ -32,31 +35,10 @@ SOON_FORGOTTEN = ("gpu-003", "gpu-004", "gpu-005")
 KERNEL = {"arp_ignore": "1", "arp_announce": "2", "rp_filter": "2", "ignore_routes_with_linkdown": "1"}
 
 
-def stand_in_for_bgp_yaml(plan: Plan) -> Objects:
-    """Return what kubernetes/network/bgp.yaml shall hold, of both network plug-ins, until it is rendered."""
-    asn = plan.kubernetes.node_asn
-    settings = {
-        "timers": {"connectRetryTimeSeconds": 10, "holdTimeSeconds": 9, "keepAliveTimeSeconds": 3},
-        "gracefulRestart": {"enabled": True, "restartTimeSeconds": 120},
-    }
-    found = [
-        {"kind": "CiliumBGPPeerConfig", "metadata": {"name": "leafs"}, "spec": settings},
-        {"kind": "BGPConfiguration", "metadata": {"name": "default"}, "spec": {"asNumber": asn}},
-    ]
-    for node in plan.kubernetes.nodes:
-        ports = [port for port in plan.server(node.name).ports if port.network == plan.kubernetes.network]
-        instances = []
-        for port in ports:
-            leaf = plan.switch(port.peer)
-            peer = {"name": leaf.name, "peerASN": leaf.asn, "peerAddress": port.gateway, "peerConfigRef": {"name": "leafs"}}
-            # An instance for each leaf: a GoBGP that restarts tells no peer anything before it has heard all of them.
-            instances.append({"name": leaf.name, "localASN": asn, "peers": [peer]})
-            calico = {"node": node.name, "peerIP": port.gateway, "asNumber": leaf.asn, "sourceAddress": "None"}
-            found.append({"kind": "BGPPeer", "metadata": {"name": f"{node.name}-{leaf.name}"}, "spec": calico})
-        selector = {"matchLabels": {"kubernetes.io/hostname": node.name}}
-        cilium = {"nodeSelector": selector, "bgpInstances": instances}
-        found.append({"kind": "CiliumBGPClusterConfig", "metadata": {"name": node.name}, "spec": cilium})
-    return found
+def read_bgp_yaml(plan: Plan) -> Objects:
+    """Return what kubernetes/network/bgp.yaml holds with either network plug-in."""
+    files = [render_bgp(replace(plan, kubernetes=replace(plan.kubernetes, cni=cni))) for cni in ("cilium", "calico")]
+    return [found for ((_, data),) in map(list, files) for found in yaml.safe_load_all(data)]
 
 
 def forget_soon(objects: Objects) -> Objects:
@@ -96,7 +78,7 @@ class Host:
         self.node.set_kernel(
             {"ipv4/ip_forward": "1", "ipv4/fib_multipath_hash_policy": "1", "ipv4/conf/all/rp_filter": "0", **by_port}
         )
-        objects = stand_in_for_bgp_yaml(plan)
+        objects = read_bgp_yaml(plan)
         self.speaker: Gobgp | Bird
         if SPEAKERS[name] is Gobgp:
             self.speaker = Gobgp(self.node, forget_soon(objects) if name in SOON_FORGOTTEN else objects, own, [part])

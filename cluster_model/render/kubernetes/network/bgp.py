@@ -56,24 +56,24 @@ def _list_cilium(kubernetes: Kubernetes, peers: dict[str, list[Peer]]) -> Iterat
     Peers have other addresses on each node, and no object says them for several nodes: an override has a local address alone, and
     discovery takes one default route, or interfaces by name and IPv6. Nodes speak from the address of the link, by the kernel's
     choice, and are the next hop, since a part of a node's own is told. A restarted agent takes nothing back: leafs wait for it.
-    Source: cilium/cilium, pkg/k8s/apis/cilium.io/v2, bgp_node_override_types.go and bgp_cluster_types.go; Cilium documentation,
-    BGP Control Plane Resources, Auto-Discovery and Graceful Restart.
+    It tells no leaf of an instance anything before it has heard all of them, or for six minutes, so each leaf has an instance:
+    else one leaf without power would keep the node silent. Source: cilium/cilium, pkg/k8s/apis/cilium.io/v2,
+    bgp_node_override_types.go and bgp_cluster_types.go, pkg/bgp/gobgp/conversions.go (LocalRestarting) and
+    pkg/bgp/manager/reconcile_diff.go (instances differ by name); Cilium documentation, BGP Control Plane Resources,
+    Auto-Discovery and Graceful Restart; seen with GoBGP 3.10 in tests/system/test_pod_routes.py.
     """
-    told = {"advertisements": [{"advertisementType": "PodCIDR"}]}
-    yield make_object(CILIUM, "CiliumBGPAdvertisement", "pods", labels=PODS.items(), spec=told)
+    parts = {"advertisements": [{"advertisementType": "PodCIDR"}]}
+    yield make_object(CILIUM, "CiliumBGPAdvertisement", "pods", labels=PODS.items(), spec=parts)
     family = {"afi": "ipv4", "safi": "unicast", "advertisements": {"matchLabels": PODS}}
     spec: Json = {"timers": TIMERS, "gracefulRestart": {"enabled": True}, "families": [family]}
     yield make_object(CILIUM, "CiliumBGPPeerConfig", NAME, spec=spec)
     how = {"name": NAME}
     for node, found in peers.items():
-        named = [
-            {"name": f"{peer.leaf}:{peer.port}", "peerASN": peer.asn, "peerAddress": peer.address, "peerConfigRef": how}
-            for peer in found
-        ]
-        spec = {
-            "nodeSelector": {"matchLabels": {HOST: node}},
-            "bgpInstances": [{"name": NAME, "localASN": kubernetes.node_asn, "peers": named}],
-        }
+        instances = []
+        for peer in found:
+            told = {"name": peer.leaf, "peerASN": peer.asn, "peerAddress": peer.address, "peerConfigRef": how}
+            instances.append({"name": f"{peer.leaf}:{peer.port}", "localASN": kubernetes.node_asn, "peers": [told]})
+        spec = {"nodeSelector": {"matchLabels": {HOST: node}}, "bgpInstances": instances}
         yield make_object(CILIUM, "CiliumBGPClusterConfig", node, spec=spec)
 
 
