@@ -101,7 +101,7 @@ MANUALS: dict[str, Entry] = {
     ),
     "HST020": Entry(
         "range not reached over all ways",
-        "Addresses of services, and pods of other nodes where leafs know them, are reached over all leafs of the host at once. "
+        "Addresses of services, and with Kubernetes other hosts' ports and pods that leafs know, are reached over all leafs. "
         "A host without the route does not reach them, or by its default route; one with fewer ways has less bandwidth, and is "
         "cut off with the next link.",
         _NETWORK,

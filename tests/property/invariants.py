@@ -486,9 +486,12 @@ def check_pods(plan):
     assert known == expected
     assert bool(asked.node_asn) == (asked.pod_routing == "bgp" and bool(nodes))
     speakers = {name for name, _ in expected}
+    ends = {network.name: part.prefix for network in plan.networks for part in network.slices if part.name == "hosts"}
     for server in plan.servers:
-        beyond = [service.network for service in server.services if service.beyond]
-        assert beyond == (["storage"] if server.name in speakers else [])
+        for service in server.services:
+            pods = (asked.pod_pool,) if server.name in speakers else ()
+            is_first = bool(nodes) and service.purpose == "storage"
+            assert service.beyond == ((*pods, ends[service.network]) if is_first else ())
 
 
 def check_oob(plan):

@@ -101,7 +101,7 @@ def test_files_say_what_the_plan_says(cluster, wanted):
 def test_pods_of_other_nodes_are_behind_each_way(wanted):
     server = opened("lab").plan.server("gpu-001")
     (service,) = server.services
-    assert (service.beyond, len(service.ports)) == (("10.244.0.0/16",), 2)
+    assert (service.beyond, len(service.ports)) == (("10.244.0.0/16", "10.72.0.0/17"), 2)
     files = wanted("lab")[server.name]
     for said in (read_networkd(files["networkd"]), read_netplan(files["netplan"], files["common"])):
         routes = {name: value for (kind, name, _), value in said.items() if kind == "route" and name.startswith("10.244.")}

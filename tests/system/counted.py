@@ -105,7 +105,7 @@ def pairs(plan: Plan, network: str, without: Collection[str] = ()) -> int:
         living = {port.name for port in ports}
         served = [service for service in server.services if service.network == network and living & set(service.ports)]
         groups.update((service.purpose, 0, 0, "") for service in served)
-        groups.update(("pods", 0, 0, "") for service in served if service.beyond)
+        groups.update(("pods", 0, 0, "") for service in served if plan.kubernetes.pod_pool in service.beyond)
     return sum(count * (count - 1) for count in groups.values())
 
 

@@ -191,6 +191,8 @@ def test_pods_are_known_and_reach_each_other(yard):
         pods = host.choose_pods(other.pods[0])
         assert len(pods) == len(LEAFS), "the static route has both gateways"
         host.ping(other, pods)
+        # What kube-proxy masquerades has the address of the port that it leaves by.
+        host.ping(other, [host.address(leaf) for leaf in yard.leafs])
 
 
 def test_nodes_are_told_nothing(yard):

@@ -9,6 +9,7 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.fabric.asn import PRIVATE
 from cluster_model.checks.registry import Rule
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.fabric.numbers import list_reserved
 from cluster_model.plan.services.releases import INTEGER_FORMATS
 
 CARRIER = "storage"
@@ -45,7 +46,7 @@ class PodsNotRouted(Rule):
                 f"nodes have their addresses in {kubernetes.network}, whose switches take no routes from hosts",
                 f"nodes in {CARRIER}",
                 kubernetes.network,
-                f"set pod_routing to vxlan, or give all nodes ports of {CARRIER}",
+                f"set pod_routing to vxlan, or leave network out, with ports of {CARRIER} for all nodes",
             )
 
 
@@ -53,14 +54,15 @@ class NodesAsOfSwitch(Rule):
     """Give nodes a private AS number that no switch has.
 
     What it checks:
-        With `pod_routing: bgp`, `node_asn` is private and no switch of the plan has it. With `vxlan` it is left out.
+        With `pod_routing: bgp`, `node_asn` is private and lies beside all numbers that switches have, or may have once there are
+        more of them. With `vxlan` it is left out.
 
     Why it matters:
         A leaf with the nodes' number takes them for its own kind (iBGP), and a switch with it drops what they announce as a
         loop: the pods behind it are cut off, although every session is up.
 
     How to fix:
-        Leave `node_asn` out, which gives 64512, or take a private number beside those that follow from `asn_base`.
+        Leave `node_asn` out, which gives 64512, or take the number that the finding names.
 
     Source:
         RFC 4271, section 9.1.2 (AS loop); RFC 6996, section 5.
@@ -80,12 +82,13 @@ class NodesAsOfSwitch(Rule):
                     "kubernetes.node_asn", summary, "no number", str(asn), "leave it out, or set pod_routing to bgp"
                 )
             return
-        owner = next((switch.name for switch in design.plan.switches if switch.asn == asn), "")
         where = "kubernetes.node_asn" if "node_asn" in asked.model_fields_set else "kubernetes.pod_routing"
-        if owner:
-            taken = {switch.asn for switch in design.plan.switches}
-            free = next(number for first, last in PRIVATE for number in range(first, last + 1) if number not in taken)
-            yield self.finding(where, f"{owner} has AS {asn}", "a number that no switch has", str(asn), f"set node_asn to {free}")
+        first, last = list_reserved(design.cluster.asn_base)
+        if first <= asn <= last:
+            owner = next((switch.name for switch in design.plan.switches if switch.asn == asn), "")
+            summary = f"{owner} has AS {asn}" if owner else f"AS {asn} is kept for switches to come"
+            free = next(end for ends in PRIVATE for end in ends if not first <= end <= last)
+            yield self.finding(where, summary, f"no number from {first} to {last}", str(asn), f"set node_asn to {free}")
         elif not any(first <= asn <= last for first, last in PRIVATE):
             expected = "64512 to 65534, or 4200000000 to 4294967294 (RFC 6996)"
             yield self.finding(where, f"AS {asn} is not a private number", expected, str(asn), "leave node_asn out")

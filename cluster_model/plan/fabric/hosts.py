@@ -194,12 +194,23 @@ class HostWirer(Wirer):
             gateways = tuple(port.gateway for port in ports)
             names = tuple(port.name for port in ports)
             route = prefix(cut.service_base(part), cut.service_size)
-            asked = self.ctx.cluster.kubernetes
-            beyond = (str(asked.pod_pool),) if asked and part == 0 and self._speaks_as(server) else ()
+            beyond = self._list_beyond(cut, server) if part == 0 else ()
             server.services.append(Service(network, purpose, address, route, gateways, names, beyond))
             for port in ports:
                 leaf = next(d for d in self._leafs_of(unit) if d.name == port.peer)
                 leaf.routes.append(ServiceRoute(address, port.address[:-3], port.peer_port, server.name))
+
+    def _list_beyond(self, cut: Cut, server: ServerDraft) -> tuple[str, ...]:
+        """Return what else lies behind a host's leafs: pods, where leafs know them; and where pods are, hosts' ends of links.
+
+        What a node translates, for pods or for itself, has the address of the port that it leaves by: kube-proxy masquerades
+        what a host sends to a Service, and network plug-ins what pods send to others than pods.
+        """
+        asked = self.ctx.cluster.kubernetes
+        if asked is None:
+            return ()
+        pods = (str(asked.pod_pool),) if self._speaks_as(server) else ()
+        return (*pods, prefix(cut.base, cut.size // 2))
 
     def _leafs_of(self, unit: int) -> list[SwitchDraft]:
         return [self.wired.leafs[0, unit, leaf] for leaf in range(self.shape.wanted.leafs_per_unit)]

@@ -6,13 +6,18 @@ spine ASN per pod: were it one for all pods, the path leaf, spine, core, spine w
 
 from __future__ import annotations
 
-from cluster_model.kinds import NetworkKind
+from cluster_model.kinds import KINDS, NetworkKind
 
 NETWORK_STEP = 20_000_000
 PLANE_STEP = 2_000_000
 BORDER_OFFSET = 1_400_000
 SPINE_OFFSET = 1_500_000
 CORE_OFFSET = 1_900_000
+
+
+def list_reserved(base: int) -> tuple[int, int]:
+    """Return the first and the last AS number that switches of any network have, or may have as it grows."""
+    return base, base + len(KINDS) * NETWORK_STEP - 1
 
 
 def leaf_asn(base: int, kind: NetworkKind, plane: int, position: int) -> int:

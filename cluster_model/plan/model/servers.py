@@ -39,7 +39,7 @@ class ServerPort:
 class Service:
     """A service address of a host (/32 on lo): reached over all `gateways` by ECMP; `route` is the whole service range.
 
-    `beyond` is what else the host sends that way: pods of other nodes.
+    `beyond` is what else the host sends that way: pods of other nodes, first, and hosts' ends of their links.
     """
 
     network: str

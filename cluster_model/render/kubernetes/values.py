@@ -105,6 +105,9 @@ def _write_cilium(plan: Plan) -> Json:
         values["devices"] = ",".join(interfaces)
     if mtu:
         values["MTU"] = mtu  # of the network; Cilium takes off what its tunnel needs
+    if any(node.interface == "lo" for node in plan.kubernetes.nodes):
+        # What leaves a node has the address that the host itself would have, not that of one of its ports.
+        values["enableMasqueradeRouteSource"] = True
     if plan.kubernetes.rails:
         values["cni"] = {"exclusive": False}  # else it renames Multus' configuration
     return values

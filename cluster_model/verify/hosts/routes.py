@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from cluster_model.plan.model import Server
@@ -36,7 +37,10 @@ def find_lost_ways(server: Server, facts: Mapping[str, Any]) -> Iterator[LostWay
     for service in server.services:
         if service.address not in addresses or linked.isdisjoint(service.ports):
             continue
-        named = {service.route: f"{service.purpose} addresses", **dict.fromkeys(service.beyond, "pods of other nodes")}
+        named = {service.route: f"{service.purpose} addresses"}
+        for beyond in service.beyond:  # leafs' ends of the links are among hosts' ends
+            is_ports = IPv4Address(service.gateways[0]) in IPv4Network(beyond)
+            named[beyond] = "ports of other hosts" if is_ports else "pods of other nodes"
         for destination, what in named.items():
             over = _list_gateways(facts["routes"], destination)
             expected = f"{destination} over {', '.join(service.gateways)}"

@@ -189,7 +189,11 @@ FIRES = {
     "K8S025": {"shared": (_shared_by("red", "blue"), "pods of all tenants can speak for the subnet manager")},
     "K8S026": {"oob": (_routed("oob"), "nodes have their addresses in oob, whose switches take no routes from hosts")},
     "K8S027": {
-        "a switch's": (chain(_routed(), items("switches", "storage-leaf-01", asn=64512)), "storage-leaf-01 has AS 64512"),
+        "a switch's": (
+            chain(_routed(), intent("asn_base", 64_512), items("switches", "storage-leaf-01", asn=64_512)),
+            "storage-leaf-01 has AS 64512",
+        ),
+        "the next switch's": (_routed(node_asn=4_220_000_999), "AS 4220000999 is kept for switches to come"),
         "public": (_routed(node_asn=65_600), "AS 65600 is not a private number"),
         "vxlan": (intent("kubernetes.node_asn", 64_513), "AS 64513 is used by nothing"),
     },

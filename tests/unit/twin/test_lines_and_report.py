@@ -31,6 +31,8 @@ def test_a_host_of_the_lab(trees):
         "nexthop via 10.72.0.12 dev enp170s0f0np0 nexthop via 10.72.0.76 dev enp41s0f0np0",
         "route replace 10.244.0.0/16 src 10.72.128.6 "
         "nexthop via 10.72.0.12 dev enp170s0f0np0 nexthop via 10.72.0.76 dev enp41s0f0np0",
+        "route replace 10.72.0.0/17 src 10.72.128.6 "
+        "nexthop via 10.72.0.12 dev enp170s0f0np0 nexthop via 10.72.0.76 dev enp41s0f0np0",
     ]
 
 

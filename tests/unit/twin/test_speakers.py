@@ -80,7 +80,9 @@ def test_a_node_sends_to_pods_by_all_its_leafs(trees):
     plugged = {"enp170s0f0np0", "enp41s0f0np0"}
     lines = list_service_lines(trees("lab").servers["gpu-001"], plugged, is_new=False)
     ways = "nexthop via 10.72.0.12 dev enp170s0f0np0 nexthop via 10.72.0.76 dev enp41s0f0np0"
-    assert lines == [f"route replace {route} src 10.72.128.6 {ways}" for route in ("10.72.128.0/20", "10.244.0.0/16")]
+    assert lines == [
+        f"route replace {route} src 10.72.128.6 {ways}" for route in ("10.72.128.0/20", "10.244.0.0/16", "10.72.0.0/17")
+    ]
     assert list_service_lines(trees("lab").servers["gpu-001"], set(), is_new=False) == []
 
 

@@ -11,7 +11,7 @@ from told import describe
 from cluster_model.verify.hosts.routes import find_lost_ways
 from tests.slowness import stretch
 
-PODS = "10.244.0.0/16"
+PODS, PORTS = "10.244.0.0/16", "10.72.0.0/17"
 
 
 @pytest.fixture
@@ -43,13 +43,14 @@ def test_all_ways_are_there(server, facts):
 
 def test_a_range_without_a_route(server, facts):
     (service,) = server.services
-    keep(facts, lambda route: route["dst"] not in {PODS, service.route})
+    keep(facts, lambda route: route["dst"] not in {PODS, PORTS, service.route})
     assert told(server, facts) == [
         ("it has no route to storage addresses", "no route"),
         ("it has no route to pods of other nodes", "no route"),
+        ("it has no route to ports of other hosts", "no route"),
     ]
     assert [lost.expected for lost in find_lost_ways(server, facts)] == [
-        f"{destination} over {', '.join(service.gateways)}" for destination in (service.route, PODS)
+        f"{destination} over {', '.join(service.gateways)}" for destination in (service.route, PODS, PORTS)
     ]
 
 
