@@ -390,7 +390,10 @@ def _group(maps: Iterable[tuple[str, int, tuple[str, ...]]]) -> list[Config]:
     found: dict[str, list[Config]] = {}
     for name, sequence, conditions in maps:
         match = [text if text.startswith("as-path") else f"ip address prefix-list {text}" for text in conditions]
-        found.setdefault(name, []).append({"sequence": sequence, "type": "permit", "match": match})
+        row: Config = {"sequence": sequence, "type": "permit", "match": match}
+        if name == "NODES-IN":
+            row["set"] = ["community none", "ip next-hop peer-address"]
+        found.setdefault(name, []).append(row)
     return [{"name": name, "sequence_numbers": rows} for name, rows in found.items()]
 
 
@@ -440,14 +443,20 @@ def _bgp(switch: Switch, unnumbered: bool, pods: Kubernetes | None) -> Config:
         ],
     }
     if pods and (nodes := _list_nodes(switch)):
-        row = {"name": "NODES", "remote_as": str(pods.node_asn), "passive": True, "maximum_routes": 100}
+        row = {"name": "NODES", "remote_as": str(pods.node_asn), "passive": True, "maximum_routes": 0}
         config["peer_groups"].append(row)
         config["neighbors"] += [
             {"ip_address": port.peer_address, "peer_group": "NODES", "description": f"{port.peer}:{port.peer_port}"}
             for port in nodes
         ]
         family["peer_groups"].append(
-            {"name": "NODES", "activate": True, "route_map_in": "NODES-IN", "route_map_out": "NODES-OUT"}
+            {
+                "name": "NODES",
+                "activate": True,
+                "route_map_in": "NODES-IN",
+                "route_map_out": "NODES-OUT",
+                "maximum_accepted_routes": {"limit": 8},
+            }
         )
     if overlay:
         evpn: Config = {"name": "FABRIC", "activate": True}

@@ -15,8 +15,9 @@ from cluster_model.render.switch.sonic import format_config_db
 PREFIX_LIMIT = 16000
 """Routes that a neighbour may send before its session is shut: above all that 1,600 leafs, 8,000 service addresses and 5,000
 nodes' pods announce, and below what the smallest route tables hold. One number for all, so that growth changes no switch."""
-NODE_PREFIX_LIMIT = 100
-"""Routes that a node of Kubernetes may send: it has one part of the pod range, and with Calico sometimes some."""
+NODE_PREFIX_LIMIT = 8
+"""Parts of the pods' range that are taken from a node of Kubernetes: Cilium gives it one and Calico one block (K8S012), and a
+node that comes back with another part may have two for a while."""
 
 
 @dataclass(frozen=True, slots=True)

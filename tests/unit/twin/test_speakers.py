@@ -187,6 +187,8 @@ def test_who_lets_a_refused_prefix_in_is_named(storage, path, said):
 FILTERS = """route-map NODES-IN permit 10
  match as-path NODES
  match ip address prefix-list PODS
+ set community none
+ set ip next-hop peer-address
 exit
 !
 route-map NODES-OUT deny 10
@@ -200,5 +202,6 @@ def test_an_open_filter_is_planted_where_nodes_are(storage, scopes):
     trials.fabric.kill_switch = lambda name: None
     trials.fabric.start_switch = lambda name, conf: started.append((name, conf))
     mistake.plant()
-    assert started == [(LEAF, "route-map NODES-IN permit 10\nexit\n!\nroute-map NODES-OUT deny 10\n")]
+    kept = " set community none\n set ip next-hop peer-address\n"
+    assert started == [(LEAF, f"route-map NODES-IN permit 10\n{kept}exit\n!\nroute-map NODES-OUT deny 10\n")]
     assert (mistake.culprit, mistake.words) == (LEAF, (f"{LEAF} takes 0.0.0.0/0 from AS 64512",))

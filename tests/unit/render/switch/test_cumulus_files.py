@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -140,7 +140,7 @@ def test_nodes_come_to_their_leaf_and_are_told_nothing(cluster: str, name: str) 
             "ipv4-unicast": {
                 "enable": "on",
                 "policy": {"inbound": {"route-map": "NODES-IN"}, "outbound": {"route-map": "NODES-OUT"}},
-                "prefix-limits": {"inbound": {"maximum": 100, "reestablish-wait": 300}},
+                "prefix-limits": {"inbound": {"maximum": 8, "reestablish-wait": 300}},
             }
         },
         "passive-mode": "on",
@@ -200,6 +200,14 @@ def _read_frr(text: str) -> tuple[Lines, Lines, Lines]:
     return prefixes, paths, maps
 
 
+_SET: dict[str, Callable[[Any], str]] = {
+    "source-ip": lambda value: f"set src {value}",
+    "ip-nexthop": lambda value: f"set ip next-hop {'peer-address' if value == 'peer-addr' else value}",
+    # One of no meaning takes the place of all.
+    "community": lambda value: "set community none" if value == {"64512:0": {}} else f"set community {' '.join(value)}",
+}
+
+
 def _read_nvue(tree: dict[str, Any]) -> tuple[Lines, Lines, Lines]:
     policy = at(tree, "router policy")
     prefixes: Lines = {}
@@ -219,7 +227,7 @@ def _read_nvue(tree: dict[str, Any]) -> tuple[Lines, Lines, Lines]:
         for number, rule in entry["rule"].items():
             (action,) = rule["action"]
             lines = [f"{names[key]} {value}" for key, value in rule.get("match", {}).items() if key != "type"]
-            lines += [f"set src {rule['set']['source-ip']}"] if "set" in rule else []
+            lines += [_SET[key](value) for key, value in rule.get("set", {}).items()]
             maps.setdefault(name, {})[int(number)] = (action, *sorted(lines))
     return prefixes, paths, maps
 

@@ -107,14 +107,17 @@ def test_nodes_come_to_their_leaf_and_are_told_nothing(cluster: str, name: str) 
     bgp = found[f"router bgp {switch.asn}"]
     nodes = [port for port in switch.ports if port.peer_asn and port.use == "host"]
     group = [line.removeprefix("neighbor NODES ") for line in bgp if line.startswith("neighbor NODES ")]
-    way = ["activate", "route-map NODES-IN in", "route-map NODES-OUT out"]
+    way = ["activate", "route-map NODES-IN in", "route-map NODES-OUT out", "maximum-accepted-routes 8"]
     asn = eos.plan(cluster).kubernetes.node_asn
-    limits = ["maximum-routes 100", "idle-restart-timer 300"]
+    limits = ["maximum-routes 0", "idle-restart-timer 300"]
     assert group == (["peer group", f"remote-as {asn}", "passive", *limits, *way] if nodes else [])
     for port in nodes:
         lines = [line.removeprefix(f"neighbor {port.peer_address} ") for line in bgp if f" {port.peer_address} " in line]
         assert lines == ["peer group NODES", f"description {port.peer}:{port.peer_port}"]
     assert ("route-map NODES-OUT deny 10" in found) == bool(nodes)
+    # Neither another's address as next hop nor a community that keeps a leaf from passing it on.
+    told = ["match as-path NODES", "match ip address prefix-list PODS", "set community none", "set ip next-hop peer-address"]
+    assert found.get("route-map NODES-IN permit 10") == (told if nodes else None)
 
 
 @every_kind

@@ -105,9 +105,11 @@ def test_nodes_come_to_their_leaf_and_are_told_nothing(cluster: str) -> None:
             assert group == []
             assert "NODES-" not in text
             continue
-        way = ["activate", "maximum-prefix 100 restart 5", "route-map NODES-IN in", "route-map NODES-OUT out"]
+        way = ["activate", "maximum-prefix 8 restart 5", "route-map NODES-IN in", "route-map NODES-OUT out"]
         assert group == ["peer-group", f"remote-as {plan.kubernetes.node_asn}", "passive", *way]
         assert "route-map NODES-OUT deny 10\nexit\n" in text
+        # Neither another's address as next hop nor a community that keeps a leaf from passing it on.
+        assert " match ip address prefix-list PODS\n set community none\n set ip next-hop peer-address\nexit\n" in text
         pods = f"permit {plan.kubernetes.pod_pool} ge {plan.kubernetes.node_prefix} le {plan.kubernetes.node_prefix}\n"
         assert f"ip prefix-list PODS seq 10 {pods}" in text
 
