@@ -176,6 +176,12 @@ def _read_routing(found: Record, tree: Tree) -> None:
             for way, words in (("inbound", "in"), ("outbound", "out")):
                 name = entry["address-family"]["ipv4-unicast"]["policy"][way]["route-map"]
                 found["policy", f"{group.lower()} {words}", "routes"] = _permitted(tree, name)
+        if name := at(groups, "NODES address-family ipv4-unicast policy inbound route-map"):
+            (rule,) = at(tree, f"router policy route-map {name} rule").values()
+            hop = at(rule, "set ip-nexthop")
+            found["policy", "nodes in", "next_hop"] = "neighbor" if hop == "peer-addr" else hop
+            # One that is set takes the place of all.
+            found["policy", "nodes in", "keeps_communities"] = not at(rule, "set community")
         if name := at(groups, "FABRIC address-family l2vpn-evpn policy outbound route-map"):
             rules = at(tree, f"router policy route-map {name} rule").values()
             found["policy", "evpn out", "paths"] = frozenset(

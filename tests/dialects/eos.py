@@ -151,6 +151,12 @@ def _read_routing(found: Record, root: Block) -> None:
         found["policy", f"fabric {way}", "routes"] = _permitted(root, ipv4.one(rf"neighbor FABRIC route-map (\S+) {way}"))
         if ipv4.has("neighbor NODES activate"):
             found["policy", f"nodes {way}", "routes"] = _permitted(root, ipv4.one(rf"neighbor NODES route-map (\S+) {way}"))
+    if ipv4.has("neighbor NODES activate"):
+        name = ipv4.one(r"neighbor NODES route-map (\S+) in")
+        entry = merge(root.find(rf"route-map {name} permit \d+"))
+        hop = entry.one(r"set ip next-hop (\S+)")
+        found["policy", "nodes in", "next_hop"] = "neighbor" if hop == "peer-address" else hop
+        found["policy", "nodes in", "keeps_communities"] = not entry.has("set community none")
     if services := ipv4.one(r"redistribute static route-map (\S+)"):
         found["policy", "services", "routes"] = _permitted(root, services)
     if told := evpn.one(r"neighbor FABRIC route-map (\S+) out"):
@@ -199,7 +205,7 @@ def _read_nodes(found: Record, bgp: Block, ipv4: Block, own: int) -> None:
             "bfd": bgp.has("neighbor NODES bfd"),
             "group": "NODES",
             "passive": bgp.has("neighbor NODES passive"),
-            "max_routes": int(bgp.one(r"neighbor NODES maximum-routes (\d+)", 0)),
+            "max_routes": int(ipv4.one(r"neighbor NODES maximum-accepted-routes (\d+)", 0)),
         }
         for what, value in told.items():
             found["session", name, what] = value

@@ -101,6 +101,8 @@ def _read_map(conf: Block, name: str, lists: dict, paths: dict) -> list[dict]:
                 "prefixes": lists[prefixes] if prefixes else None,
                 "paths": paths[own] if own else None,
                 "source": block.one(r"match source-vrf (\S+)"),
+                "next_hop": block.one(r"set ip next-hop (\S+)"),
+                "keeps_communities": not block.has(r"set community none"),
             }
         )
     return entries
@@ -135,6 +137,10 @@ def _read_fabric(found: Record, ipv4: Block, evpn: Block, maps: dict) -> None:
             if group == "FABRIC" or ipv4.has("neighbor NODES activate"):
                 filtered = maps[ipv4.one(rf"neighbor {group} route-map (\S+) {way}")]
                 found["policy", f"{group.lower()} {way}", "routes"] = _permitted(filtered)
+    if ipv4.has("neighbor NODES activate"):
+        (entry,) = maps[ipv4.one(r"neighbor NODES route-map (\S+) in")]
+        found["policy", "nodes in", "next_hop"] = "neighbor" if entry["next_hop"] == "peer-address" else entry["next_hop"]
+        found["policy", "nodes in", "keeps_communities"] = entry["keeps_communities"]
     if services := ipv4.one(r"redistribute static route-map (\S+)"):
         found["policy", "services", "routes"] = _permitted(maps[services])
     if told := evpn.one(r"neighbor FABRIC route-map (\S+) out"):

@@ -180,11 +180,13 @@ def _expect_nodes(found: Record, plan: Plan, switch: Switch, inward: set[Route],
                 "bfd": False,
                 "group": "NODES",
                 "passive": True,
-                "max_routes": 100,
+                "max_routes": 8,
             }
             for what, value in told.items():
                 found["session", bare(host_port.address), what] = value
             found["policy", "nodes in", "routes"] = frozenset({parts})
+            found["policy", "nodes in", "next_hop"] = "neighbor"
+            found["policy", "nodes in", "keeps_communities"] = False
             found["policy", "nodes out", "routes"] = frozenset()
 
 
