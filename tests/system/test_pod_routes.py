@@ -222,6 +222,25 @@ def test_leafs_take_parts_alone(yard):
     bird.speaker.withdraw()
 
 
+def test_what_else_a_node_says_of_its_pods_is_not_taken(yard):
+    host, other = yard.settle("gpu-001", "gpu-003")
+    address = other.address(LEAFS[0])
+    said = {
+        "10.244.216.0/24": f"nexthop {address}",
+        "10.244.217.0/24": "community no-export",
+        "10.244.218.0/24": "community no-advertise",
+        "10.244.219.0/24": "community blackhole",
+    }
+    host.speaker.announce(*(f"{part} {words}" for part, words in said.items()))
+    for part in said:
+        for name, leaf in yard.leafs.items():
+            own = {host.address(name)}
+            wait_for(lambda leaf=leaf, part=part, own=own: yard.ways(leaf, part) == own, f"{name} to send {part} to the node")
+        up = yard.uplinks(yard.spine, *LEAFS)
+        wait_for(lambda part=part, up=up: yard.ways(yard.spine, part) == up, f"the spine to hear of {part}")
+    host.speaker.withdraw(*said)
+
+
 def test_a_node_that_tells_too_much_is_shut_out(yard):
     # FRR counts a prefix after it has asked for the count.
     parts = [f"10.244.{number}.0/24" for number in range(20, 20 + NODE_PREFIX_LIMIT + 10)]
