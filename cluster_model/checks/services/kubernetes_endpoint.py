@@ -11,8 +11,14 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.services.kubernetes import CARRIER
 from cluster_model.plan.tenancy.places import find_address
 
+UNUSED = {
+    "local": "with local each node asks the control servers itself",
+    "bgp": "with bgp it is the last service address of the storage network",
+}
+"""Why an address is of no use, by mode."""
 SERVICE_NAME = re.compile(r"boot|ns[0-9]+")
 """Names in the zone that are no device's; render/dns.py writes them."""
 
@@ -62,7 +68,7 @@ class EndpointAddress(Rule):
 
     What it checks:
         With `endpoint.mode: vrrp` there is an `address`; it lies in the subnet of the control servers, is neither its first nor
-        its last, and no server or gateway has it. With `local` there is none.
+        its last, and no server or gateway has it. With `local` and `bgp` there is none.
 
     Why it matters:
         An address that two have is answered by either. One outside of the subnet is brought to none of them.
@@ -81,11 +87,11 @@ class EndpointAddress(Rule):
         if asked is None:
             return
         address = asked.endpoint.address
-        if asked.endpoint.mode == "local":
+        if unused := UNUSED.get(asked.endpoint.mode):
             if address is not None:
                 yield self.finding(
                     "kubernetes.endpoint.address",
-                    f"{address} is used by nothing: with local each node asks the control servers itself",
+                    f"{address} is used by nothing: {unused}",
                     "no address",
                     str(address),
                     "leave address out, or set mode to vrrp",
@@ -121,6 +127,7 @@ class EndpointName(Rule):
 
     What it checks:
         `endpoint.name` is not the name of a device, nor one that the cluster's zone has for a service: `boot`, `ns1` and so on.
+        With `mode: bgp` the same holds for NAME-storage.
 
     Why it matters:
         The name leads to both: every other request reaches a machine on which no API server listens.
@@ -138,26 +145,84 @@ class EndpointName(Rule):
         asked = design.cluster.kubernetes
         if asked is None:
             return
-        name = asked.endpoint.name
-        owner = (
-            "a server"
-            if name in design.servers
-            else "a switch"
-            if name in design.switches
-            else "a PDU"
-            if any(pdu.name == name for pdu in design.plan.pdus)
-            else "a service of the zone"
-            if SERVICE_NAME.fullmatch(name)
-            else ""
-        )
-        if owner:
+        where = "kubernetes.endpoint.name" if "name" in asked.endpoint.model_fields_set else "kubernetes.endpoint"
+        announced = [f"{asked.endpoint.name}-{CARRIER}"] if asked.endpoint.mode == "bgp" else []
+        for name in (asked.endpoint.name, *announced):
+            if owner := _find_owner(design, name):
+                fix = (
+                    "leave name out, for kubernetes" if where.endswith("name") else "set endpoint.name to a name that nothing has"
+                )
+                summary = f"the API server is called {name}, as is {owner}"
+                yield self.finding(where, summary, "a name that nothing else has", name, fix)
+
+
+class EndpointNotAnnounced(Rule):
+    """Let leafs hear of the API server's address.
+
+    What it checks:
+        With `endpoint.mode: bgp` control servers tell leafs of their pods, by `pod_routing: bgp`, and no host has the last
+        service address of the storage network, which is the API server's. The storage network's `load_balancing` is not dynamic.
+
+    Why it matters:
+        Leafs hear of the address over the sessions that are there for pods: without them nobody reaches it. An address that a
+        host has as well is answered by either. Of equal ways to the address each ends at another server, so a connection that is
+        moved to another way while it lasts, as switches do between two bursts with dynamic load balancing, is reset.
+
+    How to fix:
+        Set `pod_routing` to bgp, or `mode` to local. Where a host has the address, give the storage network a larger pool. Leave
+        its `load_balancing` out.
+
+    Source:
+        RFC 4786, sections 4.4 (a prefix of a service is announced by the nodes that offer it) and 4.4.3 (equal-cost paths).
+    """
+
+    id, title = "K8S029", "address of the API server that leafs cannot be told of"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        asked, kubernetes = design.cluster.kubernetes, design.plan.kubernetes
+        if asked is None or asked.endpoint.mode != "bgp":
+            return
+        if asked.pod_routing != "bgp":
+            summary = f"with pod_routing {asked.pod_routing} nodes speak no BGP, and no leaf hears of the API server's address"
+            fix = "set pod_routing to bgp, or endpoint.mode to local"
+            yield self.finding("kubernetes.endpoint.mode", summary, "pod_routing: bgp", asked.pod_routing, fix)
+            return
+        network = design.plan.network(CARRIER)
+        if network is not None and network.load_balancing == "dynamic":
             yield self.finding(
-                "kubernetes.endpoint.name",
-                f"the API server is called {name}, as is {owner}",
-                "a name that nothing else has",
-                name,
-                "leave name out, for kubernetes",
+                f"networks.{CARRIER}.load_balancing",
+                "switches move connections between ways, and of those to the API server each ends at another control server",
+                "ecmp or adaptive",
+                network.load_balancing,
+                f"leave load_balancing of {CARRIER} out, or set kubernetes.endpoint.mode to local",
             )
+        address = kubernetes.endpoint.announced
+        services = ((server.name, service.address) for server in design.plan.servers for service in server.services)
+        owner = next((name for name, own in services if address and own.partition("/")[0] == address), "")
+        if owner:
+            summary = f"{address} is the API server's and has a use of its own: it is {owner}'s"
+            yield self.finding(
+                "kubernetes.endpoint.mode",
+                summary,
+                "a last service address that no host has",
+                f"{owner}: {address}",
+                f"set networks.{CARRIER}.pool to a larger one, or endpoint.mode to local",
+            )
+
+
+def _find_owner(design: Design, name: str) -> str:
+    """Return what kind of thing has a name; empty where nothing has."""
+    return (
+        "a server"
+        if name in design.servers
+        else "a switch"
+        if name in design.switches
+        else "a PDU"
+        if any(pdu.name == name for pdu in design.plan.pdus)
+        else "a service of the zone"
+        if SERVICE_NAME.fullmatch(name)
+        else ""
+    )
 
 
 def _list_taken(design: Design, subnet: IPv4Network) -> set[int]:

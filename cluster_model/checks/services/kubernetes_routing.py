@@ -10,10 +10,9 @@ from cluster_model.checks.fabric.asn import PRIVATE
 from cluster_model.checks.registry import Rule
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.fabric.numbers import list_reserved
+from cluster_model.plan.services.kubernetes import CARRIER
 from cluster_model.plan.services.releases import INTEGER_FORMATS
 
-CARRIER = "storage"
-"""The network whose leafs have a session with each node: its hosts have links of their own to each leaf."""
 CALICO_HIGHEST = 2_147_483_647
 """The highest AS number that Calico's objects say, by their schemas. Source: projectcalico/calico, tag v3.32.1,
 libcalico-go/config/crd/crd.projectcalico.org_bgppeers.yaml (int32); issue 13494."""

@@ -37,9 +37,10 @@ EXAMPLES: dict[str, Any] = {
 class Endpoint(Model):
     """Where nodes and users reach the API server."""
 
-    mode: Literal["local", "vrrp"] = "local"
+    mode: Literal["local", "vrrp", "bgp"] = "local"
     """`local`: a proxy on every node, which asks whichever control server answers, and needs nothing of the network; `vrrp`: an
-    address that one control server has at a time, where all of them are in one subnet."""
+    address that one control server has at a time, where all of them are in one subnet; `bgp`: as `local`, and for other hosts of
+    the storage network an address that leafs are told of by control servers, beside their pods (`pod_routing: bgp`)."""
     name: Name = "kubernetes"
     """Its name in the site's domain. Certificates and kubeconfigs hold it: it cannot be changed while the cluster lives."""
     address: Address | None = None

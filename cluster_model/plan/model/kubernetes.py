@@ -32,14 +32,22 @@ class Endpoint:
     """Where the API server is reached.
 
     For nodes `name` is `address`, where it listens at `port`. Who comes from outside of the cluster finds an API server at each
-    of `others`, at its own port; where there are none, all come to `address`.
+    of `others`, at its own port; where there are none, all come to `address`. Hosts of the storage network find those that are
+    ready at `announced`, called `announced_name`, at their own port; empty where leafs are told of none.
     """
 
-    mode: str = "local"  # local | vrrp
+    mode: str = "local"  # local | vrrp | bgp
     name: str = ""  # in full, with the domain
     address: str = ""
     port: int = 0
     others: tuple[str, ...] = ()
+    announced: str = ""
+    announced_name: str = ""  # in full
+
+    @property
+    def is_proxied(self) -> bool:
+        """Return whether nodes reach the API servers by a proxy of their own."""
+        return self.mode != "vrrp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +77,8 @@ class Kubernetes:
     def minor(self) -> int:
         """The minor number of the version: 36 of 1.36."""
         return int(self.version.partition(".")[2])
+
+    @property
+    def announcers(self) -> frozenset[str]:
+        """The nodes that tell leafs of the API server's address."""
+        return frozenset(node.name for node in self.nodes if node.is_control and self.endpoint.announced)

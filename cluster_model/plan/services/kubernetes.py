@@ -23,6 +23,8 @@ At = tuple[str, str, str, int]
 """An address without its length, the subnet that it is in, its interface, Gb/s."""
 NOWHERE: At = ("", "", "", 0)
 DEFAULT_NETWORKS = ("storage", "oob")
+CARRIER = "storage"
+"""The network whose leafs have a session with each node: its hosts have links of their own to each leaf."""
 PREFIX = "gpuyard.io/"
 """Of the labels that are ours. Kubernetes keeps names without a prefix for users, and kubernetes.io/ for itself."""
 LABEL_LENGTH = 63
@@ -123,7 +125,23 @@ def plan_endpoint(cluster: Cluster, asked: AskedEndpoint, control: Sequence[Serv
     if asked.mode == "vrrp":
         return Endpoint(asked.mode, name, str(asked.address or ""), API_PORT)
     found = [find_address(server, "oob") or find_address(server, network) for server in control]
-    return Endpoint(asked.mode, name, LOOPBACK, PROXY_PORT, tuple(at[0] for at in found if at))
+    others = tuple(at[0] for at in found if at)
+    is_told = (
+        asked.mode == "bgp" and network == CARRIER and cluster.kubernetes is not None and cluster.kubernetes.pod_routing == "bgp"
+    )
+    announced = _choose_announced(control) if is_told else ""
+    announced_name = f"{asked.name}-{CARRIER}.{cluster.site.domain}" if announced else ""
+    return Endpoint(asked.mode, name, LOOPBACK, PROXY_PORT, others, announced, announced_name)
+
+
+def _choose_announced(control: Sequence[Server]) -> str:
+    """Return the last service address of the storage network, which hosts have a route to all of; empty where it has none.
+
+    The first is a host's, and more of them follow as the cluster grows.
+    """
+    services = (service for server in control for service in server.services)
+    found = next((s.route for s in services if (s.network, s.purpose) == (CARRIER, "storage")), "")
+    return str(IPv4Network(found)[-1]) if found else ""
 
 
 def find_address(server: Server, network: str) -> At | None:

@@ -10,6 +10,7 @@ from rows_provisioning import ASKED, WHOLE, _host, _install, _installation, _pro
 from small_plan import chain, intent, items, networks, plan, ports, subnets
 from small_tenants import make_server_bonds
 
+from cluster_model.plan.model import Service
 from cluster_model.plan.model.kubernetes import Endpoint, Kubernetes, Node
 from cluster_model.plan.model.provisioning import Account, BootServer, DiskRule, Partition
 
@@ -75,6 +76,15 @@ def _control(*subnets, mode="vrrp", network="oob", **endpoint):
     nodes = tuple(Node(f"control-{n:03d}", "control", True, False, *end, 25, ()) for n, end in enumerate(ends, 1))
     asked = intent("kubernetes.endpoint", {"mode": mode, **endpoint})
     return chain(plan(kubernetes=Kubernetes(network=network, endpoint=Endpoint(mode), nodes=nodes)), asked)
+
+
+def _announced(address="", pod_routing="bgp"):
+    """Return the change to an API server that leafs are told of, at an address."""
+    asked = chain(intent("kubernetes.endpoint", {"mode": "bgp"}), intent("kubernetes.pod_routing", pod_routing))
+    return chain(plan(kubernetes=Kubernetes(endpoint=Endpoint("bgp", announced=address))), asked)
+
+
+LAST_SERVICE = Service("storage", "storage", "10.72.8.255/32", "10.72.8.0/24", ("10.72.0.0",), ("s0",))
 
 
 def _numa(*numa, policy="single-numa-node"):
@@ -201,12 +211,27 @@ FIRES = {
         "leafs": (_calico(items("switches", "storage-leaf-01", asn=2_147_483_648)), "as high as that of storage-leaf-01"),
         "nodes": (_calico(_leafs_below(), node_asn=4_200_000_000), "as high as that of nodes"),
     },
+    "K8S029": {
+        "vxlan": (_announced(pod_routing="vxlan"), "with pod_routing vxlan nodes speak no BGP"),
+        "a host's": (
+            chain(_announced("10.72.8.255"), items("servers", "storage-001", services=(LAST_SERVICE,))),
+            "10.72.8.255 is the API server's and has a use of its own: it is storage-001's",
+        ),
+        "dynamic": (
+            chain(_announced("10.72.8.255"), networks("storage", load_balancing="dynamic")),
+            "switches move connections between ways",
+        ),
+    },
     "K8S020": {
         "two": (_control("10.76.0.0/26", "10.76.0.64/26", "10.76.0.0/26"), "control servers have addresses in 2 subnets of oob"),
         "hosts": (_control("10.76.0.9/32", network="storage"), "control servers have addresses in 1 subnet of storage"),
     },
     "K8S021": {
-        "local": (_control("10.76.0.0/26", mode="local", address="10.76.0.9"), "10.76.0.9 is used by nothing"),
+        "local": (_control("10.76.0.0/26", mode="local", address="10.76.0.9"), "10.76.0.9 is used by nothing: with local each"),
+        "bgp": (
+            _control("10.76.0.0/26", mode="bgp", address="10.76.0.9"),
+            "10.76.0.9 is used by nothing: with bgp it is the last",
+        ),
         "none": (_control("10.76.0.0/26"), "there is no address for VRRP"),
         "outside": (_control("10.76.0.0/26", address="10.76.0.65"), "10.76.0.65 is not in the subnet of the control servers"),
         "broadcast": (_control("10.76.0.0/26", address="10.76.0.63"), "10.76.0.63 has a use of its own"),
@@ -215,6 +240,10 @@ FIRES = {
         "server": (_control(mode="local", name="gpu-001"), "the API server is called gpu-001, as is a server"),
         "boot": (_control(mode="local", name="boot"), "as is a service of the zone"),
         "ns": (_control(mode="local", name="ns2"), "as is a service of the zone"),
+        "storage": (
+            chain(_control(mode="bgp"), items("servers", "gpu-001", name="kubernetes-storage")),
+            "the API server is called kubernetes-storage, as is a server",
+        ),
     },
     "K8S023": {"two": (_numa(0, 1), "servers of gpu have GPUs on several NUMA nodes")},
     "K8S024": {
@@ -367,6 +396,11 @@ SILENT = {
         "cilium": _routed(),
         "vxlan": intent("kubernetes.cni", "calico"),
     },
+    "K8S029": {
+        "free": chain(_announced("10.72.8.254"), items("servers", "storage-001", services=(LAST_SERVICE,))),
+        "local": chain(intent("kubernetes.endpoint", {"mode": "local"}), networks("storage", load_balancing="dynamic")),
+        "K8S026's": _announced("", pod_routing="bgp"),
+    },
     "K8S020": {
         "one": _control("10.76.0.0/26", "10.76.0.0/26"),
         "local": _control("10.76.0.0/26", "10.76.0.64/26", mode="local"),
@@ -375,8 +409,13 @@ SILENT = {
         "free": _control("10.76.0.0/26", address="10.76.0.62"),
         "K8S020's": _control("10.76.0.0/26", "10.76.0.64/26", address="10.9.9.9"),
         "local": _control("10.76.0.0/26", mode="local"),
+        "bgp": _control("10.76.0.0/26", mode="bgp"),
     },
-    "K8S022": {"its own": _control(mode="local", name="api"), "ns": _control(mode="local", name="ns-2")},
+    "K8S022": {
+        "its own": _control(mode="local", name="api"),
+        "ns": _control(mode="local", name="ns-2"),
+        "local": chain(_control(mode="local"), items("servers", "gpu-001", name="kubernetes-storage")),
+    },
     "K8S023": {"one": _numa(0, 0), "best effort": _numa(0, 1, policy="best-effort"), "unknown": _numa(0, -1)},
     "K8S011": {
         "red": _tenant("team-default"),
