@@ -346,6 +346,10 @@ def _policies(switch: Switch, network: Network, pods: Kubernetes | None) -> Conf
         if _list_nodes(switch):
             maps.append(("NODES-IN", 10, from_node))
             denied.append("NODES-OUT")
+        if _list_control(switch, pods):
+            lists["API-SERVER"] = [f"{pods.endpoint.announced}/32"]
+            told = ("as-path NODES", "API-SERVER")
+            maps += [("FABRIC-OUT", 50, told), ("CONTROL-IN", 10, from_node), ("CONTROL-IN", 20, told)]
     overlay = switch.overlay
     if overlay and switch.is_edge:
         maps.append(("EVPN-OUT", 10, ("as-path EVPN-OWN",)))
@@ -391,7 +395,7 @@ def _group(maps: Iterable[tuple[str, int, tuple[str, ...]]]) -> list[Config]:
     for name, sequence, conditions in maps:
         match = [text if text.startswith("as-path") else f"ip address prefix-list {text}" for text in conditions]
         row: Config = {"sequence": sequence, "type": "permit", "match": match}
-        if name == "NODES-IN":
+        if name in {"NODES-IN", "CONTROL-IN"}:
             row["set"] = ["community none", "ip next-hop peer-address"]
         found.setdefault(name, []).append(row)
     return [{"name": name, "sequence_numbers": rows} for name, rows in found.items()]
@@ -399,6 +403,10 @@ def _group(maps: Iterable[tuple[str, int, tuple[str, ...]]]) -> list[Config]:
 
 def _list_nodes(switch: Switch) -> list[SwitchPort]:
     return [port for port in switch.ports if port.use == "host" and port.peer_asn]
+
+
+def _list_control(switch: Switch, pods: Kubernetes) -> list[SwitchPort]:
+    return [port for port in _list_nodes(switch) if port.peer in pods.announcers]
 
 
 def _bgp(switch: Switch, unnumbered: bool, pods: Kubernetes | None) -> Config:
@@ -458,6 +466,8 @@ def _bgp(switch: Switch, unnumbered: bool, pods: Kubernetes | None) -> Config:
                 "maximum_accepted_routes": {"limit": 8},
             }
         )
+        if control := _list_control(switch, pods):
+            family["neighbors"] = [{"ip_address": port.peer_address, "route_map_in": "CONTROL-IN"} for port in control]
     if overlay:
         evpn: Config = {"name": "FABRIC", "activate": True}
         config["address_family_evpn"] = {"peer_groups": [evpn]}

@@ -13,6 +13,7 @@ from tests.unit.render.switch.cumulus import parse
 Tree = dict[str, Any]
 ROCE_ECN = (150, 1500, 100)
 """kB, kB, %: what `qos roce` sets (platform.yml says where that is read)."""
+INBOUND = "address-family ipv4-unicast policy inbound route-map"
 STRICT_CLASS = 6
 """Class of CNPs under `qos roce`; data has 3, the rest 0."""
 
@@ -176,12 +177,18 @@ def _read_routing(found: Record, tree: Tree) -> None:
             for way, words in (("inbound", "in"), ("outbound", "out")):
                 name = entry["address-family"]["ipv4-unicast"]["policy"][way]["route-map"]
                 found["policy", f"{group.lower()} {words}", "routes"] = _permitted(tree, name)
-        if name := at(groups, "NODES address-family ipv4-unicast policy inbound route-map"):
-            (rule,) = at(tree, f"router policy route-map {name} rule").values()
-            hop = at(rule, "set ip-nexthop")
+        if name := at(groups, f"NODES {INBOUND}"):
+            # A node may have a filter of its own in the group's place.
+            own_filters = [at(entry, INBOUND) for entry in at(tree, "vrf default router bgp neighbor").values()]
+            rules = [
+                rule
+                for each in dict.fromkeys([name, *filter(None, own_filters)])
+                for rule in at(tree, f"router policy route-map {each} rule").values()
+            ]
+            hop = one(*(at(rule, "set ip-nexthop") for rule in rules))
             found["policy", "nodes in", "next_hop"] = "neighbor" if hop == "peer-addr" else hop
             # One that is set takes the place of all.
-            found["policy", "nodes in", "keeps_communities"] = not at(rule, "set community")
+            found["policy", "nodes in", "keeps_communities"] = one(*(not at(rule, "set community") for rule in rules))
         if name := at(groups, "FABRIC address-family l2vpn-evpn policy outbound route-map"):
             rules = at(tree, f"router policy route-map {name} rule").values()
             found["policy", "evpn out", "paths"] = frozenset(
@@ -208,6 +215,8 @@ def _read_sessions(found: Record, tree: Tree, bgp: Tree, vrf: str, own: int) -> 
             told["asn"] = asn
         if entry.get("peer-group") != "FABRIC":
             told["max_routes"] = at(group, "address-family ipv4-unicast prefix-limits inbound maximum")
+        if entry.get("peer-group") == "NODES":
+            told["taken"] = _permitted(tree, at(entry, INBOUND) or at(group, INBOUND))
         if "peer-group" not in entry:
             family = entry["address-family"]["ipv4-unicast"]
             told["secret"] = re.sub(r"^\{\{gpuyard-secret:(.+)\}\}$", r"\1", entry.get("password", ""))

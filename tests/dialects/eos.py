@@ -152,11 +152,12 @@ def _read_routing(found: Record, root: Block) -> None:
         if ipv4.has("neighbor NODES activate"):
             found["policy", f"nodes {way}", "routes"] = _permitted(root, ipv4.one(rf"neighbor NODES route-map (\S+) {way}"))
     if ipv4.has("neighbor NODES activate"):
-        name = ipv4.one(r"neighbor NODES route-map (\S+) in")
-        entry = merge(root.find(rf"route-map {name} permit \d+"))
-        hop = entry.one(r"set ip next-hop (\S+)")
+        # A node may have a filter of its own in the group's place.
+        names = ipv4.values(r"neighbor (?!FABRIC )\S+ route-map (\S+) in")
+        entries = [entry for name in names for _, entry in root.find(rf"route-map {name} permit \d+")]
+        hop = one(*(entry.one(r"set ip next-hop (\S+)") for entry in entries))
         found["policy", "nodes in", "next_hop"] = "neighbor" if hop == "peer-address" else hop
-        found["policy", "nodes in", "keeps_communities"] = not entry.has("set community none")
+        found["policy", "nodes in", "keeps_communities"] = one(*(not entry.has("set community none") for entry in entries))
     if services := ipv4.one(r"redistribute static route-map (\S+)"):
         found["policy", "services", "routes"] = _permitted(root, services)
     if told := evpn.one(r"neighbor FABRIC route-map (\S+) out"):
@@ -179,7 +180,7 @@ def _read_routing(found: Record, root: Block) -> None:
         }
         for what, value in (fabric | words).items():
             found["session", name, what] = value
-    _read_nodes(found, bgp, ipv4, int(match[1]))
+    _read_nodes(found, root, bgp, ipv4, int(match[1]))
     for vlan, block in bgp.find(r"vlan (\d+)"):
         assert block.has("redistribute learned")
         found["vlan", vlan[1], "rd"] = block.one(r"rd (\S+)")
@@ -193,7 +194,7 @@ def _read_routing(found: Record, root: Block) -> None:
             found["policy", f"{vrf[1]} from {line[1]}", "routes"] = _permitted(root, line[2])
 
 
-def _read_nodes(found: Record, bgp: Block, ipv4: Block, own: int) -> None:
+def _read_nodes(found: Record, root: Block, bgp: Block, ipv4: Block, own: int) -> None:
     for name in bgp.values(r"neighbor (\S+) peer group NODES"):
         number = int(bgp.one(r"neighbor NODES remote-as (\d+)"))
         told = {
@@ -206,6 +207,9 @@ def _read_nodes(found: Record, bgp: Block, ipv4: Block, own: int) -> None:
             "group": "NODES",
             "passive": bgp.has("neighbor NODES passive"),
             "max_routes": int(ipv4.one(r"neighbor NODES maximum-accepted-routes (\d+)", 0)),
+            "taken": _permitted(
+                root, ipv4.one(rf"neighbor {name} route-map (\S+) in") or ipv4.one(r"neighbor NODES route-map (\S+) in")
+            ),
         }
         for what, value in told.items():
             found["session", name, what] = value

@@ -138,9 +138,11 @@ def _read_fabric(found: Record, ipv4: Block, evpn: Block, maps: dict) -> None:
                 filtered = maps[ipv4.one(rf"neighbor {group} route-map (\S+) {way}")]
                 found["policy", f"{group.lower()} {way}", "routes"] = _permitted(filtered)
     if ipv4.has("neighbor NODES activate"):
-        (entry,) = maps[ipv4.one(r"neighbor NODES route-map (\S+) in")]
-        found["policy", "nodes in", "next_hop"] = "neighbor" if entry["next_hop"] == "peer-address" else entry["next_hop"]
-        found["policy", "nodes in", "keeps_communities"] = entry["keeps_communities"]
+        # A node may have a filter of its own in the group's place.
+        entries = [entry for name in ipv4.values(r"neighbor (?!FABRIC )\S+ route-map (\S+) in") for entry in maps[name]]
+        hop = one(*(entry["next_hop"] for entry in entries))
+        found["policy", "nodes in", "next_hop"] = "neighbor" if hop == "peer-address" else hop
+        found["policy", "nodes in", "keeps_communities"] = one(*(entry["keeps_communities"] for entry in entries))
     if services := ipv4.one(r"redistribute static route-map (\S+)"):
         found["policy", "services", "routes"] = _permitted(maps[services])
     if told := evpn.one(r"neighbor FABRIC route-map (\S+) out"):
@@ -174,6 +176,11 @@ def _read_sessions(found: Record, conf: Block, bgp: Block, vrf: str, families: t
         found["session", name, "passive"] = bgp.has(rf"neighbor {key} passive")
         if key != "FABRIC":
             found["session", name, "max_routes"] = int(families[0].one(rf"neighbor {key} maximum-prefix (\d+).*", 0))
+        if key == "NODES":
+            own_filter = families[0].one(rf"neighbor {name} route-map (\S+) in")
+            found["session", name, "taken"] = _permitted(
+                maps[own_filter or families[0].one(r"neighbor NODES route-map (\S+) in")]
+            )
         if name not in members:
             secret = bgp.one(rf"neighbor {name} password (\S+)")
             found["session", name, "secret"] = re.sub(r"^\{\{gpuyard-secret:(.+)\}\}$", r"\1", secret)

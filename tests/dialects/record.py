@@ -164,6 +164,8 @@ def _expect_nodes(found: Record, plan: Plan, switch: Switch, inward: set[Route],
     through = ("", *parts[1:])
     inward.add(through)
     outward.add(parts if switch.is_edge else through)
+    address = kubernetes.endpoint.announced
+    api_server = route(f"{address}/32", path) if address else None
     hung_on = {(port.peer, port.peer_port): port for port in switch.ports if port.use == "host"}
     for node in kubernetes.nodes:
         server = plan.server(node.name)
@@ -181,7 +183,10 @@ def _expect_nodes(found: Record, plan: Plan, switch: Switch, inward: set[Route],
                 "group": "NODES",
                 "passive": True,
                 "max_routes": 8,
+                "taken": frozenset({parts, api_server} if api_server and node.is_control else {parts}),
             }
+            if api_server and node.is_control:
+                outward.add(api_server)
             for what, value in told.items():
                 found["session", bare(host_port.address), what] = value
             found["policy", "nodes in", "routes"] = frozenset({parts})

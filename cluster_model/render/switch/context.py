@@ -38,11 +38,15 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """Pods whose packets a network carries as they are: nodes have parts of `pool` with `length`, and speak as `asn`."""
+    """Pods whose packets a network carries as they are: nodes have parts of `pool` with `length`, and speak as `asn`.
+
+    Control servers tell of `address` beside: the API server's, without length; empty where leafs are told of none.
+    """
 
     pool: str
     length: int
     asn: int
+    address: str
 
     @property
     def is_one_nodes(self) -> bool:
@@ -73,6 +77,8 @@ def describe_switch(scene: Scene, switch: Switch) -> dict[str, Any]:
     network = scene.network_of(switch)
     kubernetes = scene.plan.kubernetes
     carries_pods = kubernetes.node_asn and kubernetes.network == network.name
+    told = kubernetes.pod_pool, kubernetes.node_prefix, kubernetes.node_asn, kubernetes.endpoint.announced
+    nodes = tuple(_list_sessions(switch, "host"))
     return {
         "plan": scene.plan,
         "site": scene.plan.site,
@@ -83,8 +89,9 @@ def describe_switch(scene: Scene, switch: Switch) -> dict[str, Any]:
         "device": scene.catalogue.switch(switch.model),
         "loopback": switch.loopback.partition("/")[0],
         "sessions": tuple(_list_sessions(switch, "fabric")),
-        "node_sessions": tuple(_list_sessions(switch, "host")),
-        "pods": Pods(kubernetes.pod_pool, kubernetes.node_prefix, kubernetes.node_asn) if carries_pods else None,
+        "node_sessions": nodes,
+        "control_sessions": tuple(session for session in nodes if session.peer in scene.announcers),
+        "pods": Pods(*told) if carries_pods else None,
         "maximum_paths": 64 if sum(_is_fabric(port) for port in switch.ports) <= 64 else 128,
         "prefix_limit": PREFIX_LIMIT,
         "node_prefix_limit": NODE_PREFIX_LIMIT,

@@ -34,6 +34,11 @@ class Scene:
         return tuple(dict.fromkeys((*site.dns, *site.ntp, *site.syslog, *site.snmp_managers)))
 
     @cached_property
+    def announcers(self) -> frozenset[str]:
+        """The servers that tell leafs of the API server's address."""
+        return self.plan.kubernetes.announcers
+
+    @cached_property
     def cable_lengths(self) -> dict[tuple[str, str], int]:
         """Length in whole metres, rounded up, of the cable at (device, port)."""
         lengths: dict[tuple[str, str], int] = {}

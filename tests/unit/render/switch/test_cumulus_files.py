@@ -23,6 +23,7 @@ BUSINESS = [
 EVPN = [*BUSINESS, ("isolated", "compute-leaf-u01-01")]
 each = pytest.mark.parametrize(("cluster", "name"), SWITCHES)
 every_overlay = pytest.mark.parametrize(("cluster", "name"), EVPN)
+TOLD_BY_NODES = {"PODS", "API-SERVER"}
 
 
 def _read(cluster: str, name: str) -> tuple[Switch, dict[str, Any]]:
@@ -130,10 +131,12 @@ def test_nodes_come_to_their_leaf_and_are_told_nothing(cluster: str, name: str) 
     bgp = at(tree, "vrf default router bgp")
     nodes = [port for port in switch.ports if port.peer_asn and port.use == "host"]
     for port in nodes:
+        own = {"address-family": {"ipv4-unicast": {"enable": "on", "policy": {"inbound": {"route-map": "CONTROL-IN"}}}}}
         assert at(bgp, "neighbor")[port.peer_address] == {
             "description": f"{port.peer}:{port.peer_port}",
             "peer-group": "NODES",
             "type": "numbered",
+            **(own if port.peer.startswith("control") else {}),
         }
     group = {
         "address-family": {
@@ -255,7 +258,7 @@ def test_a_leaf_is_no_way_between_spines(cluster: str, name: str) -> None:
     assert policy["as-path-list"]["OWN"]["rule"] == {"10": {"action": "permit", "aspath-exp": "^$"}}
     for rule in policy["route-map"]["FABRIC-OUT"]["rule"].values():
         # What a node of its own said starts here as well.
-        assert rule["match"]["as-path-list"] == ("NODES" if rule["match"]["ip-prefix-list"] == "PODS" else "OWN")
+        assert rule["match"]["as-path-list"] == ("NODES" if rule["match"]["ip-prefix-list"] in TOLD_BY_NODES else "OWN")
 
 
 def _references(tree: object, key: str = "") -> Iterator[tuple[str, str]]:

@@ -113,11 +113,18 @@ def test_nodes_come_to_their_leaf_and_are_told_nothing(cluster: str, name: str) 
     assert group == (["peer group", f"remote-as {asn}", "passive", *limits, *way] if nodes else [])
     for port in nodes:
         lines = [line.removeprefix(f"neighbor {port.peer_address} ") for line in bgp if f" {port.peer_address} " in line]
-        assert lines == ["peer group NODES", f"description {port.peer}:{port.peer_port}"]
+        own = ["route-map CONTROL-IN in"] if port.peer.startswith("control") else []
+        assert lines == ["peer group NODES", f"description {port.peer}:{port.peer_port}", *own]
     assert ("route-map NODES-OUT deny 10" in found) == bool(nodes)
     # Neither another's address as next hop nor a community that keeps a leaf from passing it on.
     told = ["match as-path NODES", "match ip address prefix-list PODS", "set community none", "set ip next-hop peer-address"]
     assert found.get("route-map NODES-IN permit 10") == (told if nodes else None)
+    # Of the lab's control servers, which hang on its first leafs, the API server's address too.
+    control = [port for port in nodes if port.peer.startswith("control")]
+    api_server = [line.replace("PODS", "API-SERVER") for line in told]
+    assert found.get("route-map CONTROL-IN permit 10") == (told if control else None)
+    assert found.get("route-map CONTROL-IN permit 20") == (api_server if control else None)
+    assert found.get("ip prefix-list API-SERVER") == (["seq 10 permit 10.72.143.255/32"] if control else None)
 
 
 @every_kind
@@ -131,7 +138,8 @@ def test_a_leaf_lets_out_only_what_it_owns(cluster: str, name: str) -> None:
         # What a node of its own said starts here as well.
         starts = {"match as-path OWN", "match as-path NODES"}
         assert all(len(starts & set(below)) == 1 for below in out.values())
-        assert all("match ip address prefix-list PODS" in below for below in out.values() if "match as-path NODES" in below)
+        told = {f"match ip address prefix-list {name}" for name in ("PODS", "API-SERVER")}
+        assert all(told & set(below) for below in out.values() if "match as-path NODES" in below)
         owned = values(found["ip prefix-list OWN"], r"seq \d+ permit (\S+)")
         assert sorted(owned) == sorted({*switch.originates, switch.loopback})
         assert found["ip as-path access-list OWN permit ^$ any"] == []

@@ -68,7 +68,7 @@ def test_policies_let_out_only_what_a_leaf_owns(cluster: str) -> None:
         assert entries
         if switch.is_edge:
             # What a node of its own said starts here as well.
-            own = [entry for entry in entries if "prefix-list PODS\n" not in entry]
+            own = [entry for entry in entries if not re.search(r"prefix-list (PODS|API-SERVER)\n", entry)]
             assert all("match as-path OWN\n" in entry and "match ip address prefix-list" in entry for entry in own)
             assert all("match as-path NODES\n" in entry for entry in entries if entry not in own)
             owned = set(re.findall(r"^ip prefix-list OWN seq \d+ permit (\S+)$", text, re.M))
@@ -112,6 +112,10 @@ def test_nodes_come_to_their_leaf_and_are_told_nothing(cluster: str) -> None:
         assert " match ip address prefix-list PODS\n set community none\n set ip next-hop peer-address\nexit\n" in text
         pods = f"permit {plan.kubernetes.pod_pool} ge {plan.kubernetes.node_prefix} le {plan.kubernetes.node_prefix}\n"
         assert f"ip prefix-list PODS seq 10 {pods}" in text
+        control = [port.peer_address for port in switch.ports if port.peer.startswith("control") and port.use == "host"]
+        assert re.findall(r"^  neighbor (\S+) route-map CONTROL-IN in$", text, re.M) == control
+        api_server = f"ip prefix-list API-SERVER seq 10 permit {plan.kubernetes.endpoint.announced}/32\n"
+        assert (api_server in text) == bool(control) == ("route-map CONTROL-IN permit 20\n" in text)
 
 
 def _other(address: str) -> str:
