@@ -81,6 +81,8 @@ def _list_services(plan: Plan) -> Iterator[Record]:
     if endpoint.name:
         label = endpoint.name.removesuffix(f".{plan.site.domain}")
         yield from ((label, address) for address in endpoint.others or (endpoint.address,))
+    if endpoint.announced_name:
+        yield endpoint.announced_name.removesuffix(f".{plan.site.domain}"), endpoint.announced
 
 
 def _manage(name: str, management: Management | None) -> Iterator[Record]:

@@ -92,7 +92,7 @@ spec: {config: '{"type": "host-device"}'}
 apiVersion: cilium.io/v2
 kind: CiliumBGPAdvertisement
 metadata: {name: pods, labels: {gpuyard.io/advertisement: pods}}
-spec: {advertisements: [{advertisementType: PodCIDR}]}
+spec: {advertisements: [{advertisementType: PodCIDR}, {advertisementType: Interface, interface: {name: lo}}]}
 ---
 apiVersion: cilium.io/v2
 kind: CiliumBGPPeerConfig
@@ -128,6 +128,11 @@ apiVersion: crd.projectcalico.org/v1
 kind: IPAMConfig
 metadata: {name: default}
 spec: {autoAllocateBlocks: true, strictAffinity: true}
+---
+apiVersion: crd.projectcalico.org/v1
+kind: BGPFilter
+metadata: {name: control}
+spec: {exportV4: [{action: Accept, matchOperator: Equal, cidr: 10.72.143.255/32}]}
 """
     )
 }
@@ -198,6 +203,18 @@ REFUSED: list[tuple[str, str, Any, str]] = [
     ),
     ("NetworkAttachmentDefinition", "spec.config", {"type": "host-device"}, "is not of type 'string'"),
     ("CiliumBGPAdvertisement", "spec.advertisements.0.advertisementType", "PodCidr", "is not one of"),
+    (
+        "CiliumBGPAdvertisement",
+        "spec.advertisements.1.interface",
+        None,
+        "interface field is required for the 'Interface' advertisementType",
+    ),
+    (
+        "CiliumBGPAdvertisement",
+        "spec.advertisements.0.interface",
+        {"name": "lo"},
+        "interface field is not allowed for non-'Interface' advertisementType",
+    ),
     ("CiliumBGPPeerConfig", "spec.timers.holdTimeSeconds", 2, "less than the minimum"),
     (
         "CiliumBGPPeerConfig",
@@ -220,6 +237,8 @@ REFUSED: list[tuple[str, str, Any, str]] = [
     ("BGPConfiguration", "spec.asNumber", "64512", "is not of type 'integer'"),
     ("BGPPeer", "spec.sourceAddress", "none", "is not one of"),
     ("BGPPeer", "spec.peerIP", "10.72.0.0/31", "does not match"),
+    ("BGPFilter", "spec.exportV4.0.action", "accept", "is not one of"),
+    ("BGPFilter", "spec.exportV4.0.matchOperator", None, "cidr and matchOperator must both be set or both be empty"),
     ("IPAMConfig", "spec.autoAllocateBlocks", None, "'autoAllocateBlocks' is a required property"),
 ]
 """A kind, a place in it, what is there instead (None: nothing), and the refusal. The message of a rule is upstream's."""

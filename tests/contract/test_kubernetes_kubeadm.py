@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
 from functools import cache
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 import pytest
 import yaml
@@ -177,6 +178,22 @@ def test_a_control_server_that_runs_pods_of_users_has_no_taint(tmp_path):
     }
 
 
+def list_announced(hosts, files):
+    """Return the API server's address that its unit has, and what certificates have of it: where leafs are told of none, nothing.
+
+    It is in the range that hosts have a route to, and no host's own.
+    """
+    unit = files.get("endpoint/gpuyard-kubernetes-endpoint.service", "")
+    found = re.findall(r"^ExecStart=.* (\S+) 6443$", unit, re.MULTILINE)
+    services = [service for values in hosts.values() for service in values.get("gpuyard_services", [])]
+    for address in found:
+        ranges = {service["route"] for service in services if service["purpose"] == "storage"}
+        assert len(ranges) == 1 and ip_address(address) in ip_network(ranges.pop())
+        assert f"{address}/32" not in {service["address"] for service in services}
+    domain = re.findall(r"^# kubernetes-storage\.(\S+) of ", unit, re.MULTILINE)
+    return found, [*(f"kubernetes-storage.{name}" for name in domain), *found]
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_nodes_addresses_are_those_of_their_ports(example):
     """Inventory, kubeadm, proxy, certificate and zone speak of the same addresses."""
@@ -205,11 +222,15 @@ def test_nodes_addresses_are_those_of_their_ports(example):
     endpoint, _, port = cluster["controlPlaneEndpoint"].partition(":")
     assert f"bind 127.0.0.1:{port}\n" in files["endpoint/haproxy.cfg"]
     managed = [hosts[name]["ansible_host"] for name in control]
-    assert cluster["apiServer"]["certSANs"] == [endpoint, "127.0.0.1", *managed]
+    own, announced = list_announced(hosts, files)
+    assert cluster["apiServer"]["certSANs"] == [endpoint, "127.0.0.1", *managed, *announced]
+    assert bool(own) == (opened.plan.kubernetes.endpoint.mode == "bgp")
     zone = dict(render_dns(opened.plan)).get(f"dns/{opened.plan.site.domain}.zone", b"").decode()
     if zone:
         records = [line.split() for line in zone.splitlines() if line.startswith("kubernetes ")]
         assert [record[-1] for record in records] == managed
+        named = [line.split()[-1] for line in zone.splitlines() if line.startswith("kubernetes-storage ")]
+        assert named == own
 
 
 def test_the_example_with_a_zone_is_among_them():

@@ -1,4 +1,4 @@
-"""kubernetes/endpoint/: how nodes reach the API server: a proxy on each of them, or an address that control servers share."""
+"""kubernetes/endpoint/: how the API server is reached: a proxy on each node, an address that control servers share, or both."""
 
 from __future__ import annotations
 
@@ -20,14 +20,22 @@ SHORTEST_S, LONGEST_S = 3, 10
 3 s: after 18 s at most. Then connections to it are cut, but for those that a reload left in an old process, which checks nothing;
 and kubelets renew their leases by another one before their nodes are NotReady. With 2,000 nodes that is 200 checks a second.
 Source: kube-controller-manager, --node-monitor-grace-period: 40 s, 50 s in later versions."""
+UNIT = "kubernetes/endpoint/gpuyard-kubernetes-endpoint.service"
+"""What has the API server's address on the loopback of a control server."""
+RULE_PRIORITY = 32_700
+"""Of the rule by which a control server without the address refuses what comes for it: our choice, before the main table's 32766
+and after whatever a network plug-in adds. The role takes it away by this number."""
 HIGHEST_PRIORITY = 150
 """Of the first control server; each further one has one less. keepalived's own default is 100."""
 
 
 def render_endpoint(plan: Plan) -> Iterator[tuple[str, bytes]]:
-    """Yield HAProxy's configuration, one for all nodes, or keepalived's of each control server."""
+    """Yield HAProxy's configuration, one for all nodes, or keepalived's of each control server; and who announces an address."""
     control = [node for node in plan.kubernetes.nodes if node.is_control]
-    if plan.kubernetes.endpoint.mode == "local":
+    endpoint = plan.kubernetes.endpoint
+    if endpoint.announced:
+        yield UNIT, _write_unit(plan)
+    if endpoint.is_proxied:
         yield "kubernetes/endpoint/haproxy.cfg", _write_proxy(plan, control)
         return
     for position, node in enumerate(control):
@@ -48,6 +56,14 @@ def _write_proxy(plan: Plan, control: list[Node]) -> bytes:
         servers=control,
         interval_s=interval_s,
     ).encode()
+
+
+def _write_unit(plan: Plan) -> bytes:
+    """Return the unit of all control servers."""
+    endpoint = plan.kubernetes.endpoint
+    template = open_templates(TEMPLATES).get_template("kubernetes/endpoint.service.j2")
+    told = {"name": endpoint.announced_name, "address": endpoint.announced, "priority": RULE_PRIORITY}
+    return template.render(cluster=plan.name, api_port=API_PORT, **told).encode()
 
 
 def _write_router(plan: Plan, control: list[Node], position: int) -> bytes:

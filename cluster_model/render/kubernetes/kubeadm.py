@@ -125,7 +125,8 @@ def _write_cluster(plan: Plan) -> Json:
     kubernetes = plan.kubernetes
     endpoint = kubernetes.endpoint
     release = find_release(kubernetes)
-    names = [endpoint.name, *([endpoint.address] if endpoint.address else []), *endpoint.others]
+    own = (endpoint.name, endpoint.address, *endpoint.others, endpoint.announced_name, endpoint.announced)
+    names = [name for name in own if name]
     audit = {"audit-policy-file": f"{FOLDER}/audit-policy.yaml", "audit-log-path": AUDIT_LOG}
     # A month, and no more than 1.1 GB.
     audit |= {"audit-log-maxage": "30", "audit-log-maxbackup": "10", "audit-log-maxsize": "100"}

@@ -49,8 +49,8 @@ def list_closed(plan: Plan) -> list[IPv4Network]:
     closed += [*site.dns, *site.ntp, *site.syslog, *site.snmp_managers]
     # Who answers DHCP and hands out installations; a boot server of the cluster has more addresses, below.
     closed += [boot.address for boot in plan.provisioning.servers]
-    # The address that moves between the API servers; with `local` it is each node's own loopback.
-    closed += [kubernetes.endpoint.address] if kubernetes.endpoint.mode == "vrrp" else []
+    # The address that moves between the API servers; else it is each node's own. One that leafs are told of is in a pool.
+    closed += [] if kubernetes.endpoint.is_proxied else [kubernetes.endpoint.address]
     # Leafs have the gateways: hosts send by them, and pods nothing to them.
     closed += [_cut(subnet.gateway) for tenant in plan.tenants for subnet in tenant.subnets]
     # Links to the site's routers and to border peers: switches and routers, and nobody else.

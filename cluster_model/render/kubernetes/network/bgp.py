@@ -1,4 +1,4 @@
-"""kubernetes/network/bgp.yaml: what network plug-ins are told of the leafs that each node tells of its pods."""
+"""kubernetes/network/bgp.yaml: what network plug-ins are told of the leafs that hear from nodes of their pods and API servers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ CALICO = "crd.projectcalico.org/v1"
 objects are in place. Source: projectcalico/calico issue 6412; tigera/operator, tag v1.42.3, pkg/render/apiserver.go."""
 NAME = "leafs"
 """Of the one object that says how all nodes speak with all leafs."""
-PODS = {f"{PREFIX}advertisement": "pods"}
+TOLD = f"{PREFIX}advertisement"
 """The label by which it finds what is told."""
+CONTROL = "control"
+"""Of the objects for control servers, where they tell of the API server's address beside their pods."""
+LOOPBACK = "lo"
+"""The interface that control servers have that address on."""
 TIMERS = {"connectRetryTimeSeconds": 5, "holdTimeSeconds": 9, "keepAliveTimeSeconds": 3}
 """Hold and keepalive are the leafs' own (templates/switch). Nodes alone connect, after up to twice as long as they are told.
 Source: Cilium documentation, BGP Control Plane Resources, Timers."""
@@ -57,18 +61,21 @@ def _list_cilium(kubernetes: Kubernetes, peers: dict[str, list[Peer]]) -> Iterat
     discovery takes one default route, or interfaces by name and IPv6. Nodes speak from the address of the link, by the kernel's
     choice, and are the next hop, since a part of a node's own is told. A restarted agent takes nothing back: leafs wait for it.
     It tells no leaf of an instance anything before it has heard all of them, or for six minutes, so each leaf has an instance:
-    else one leaf without power would keep the node silent. Source: cilium/cilium, pkg/k8s/apis/cilium.io/v2,
-    bgp_node_override_types.go and bgp_cluster_types.go, pkg/bgp/gobgp/conversions.go (LocalRestarting) and
-    pkg/bgp/manager/reconcile_diff.go (instances differ by name); Cilium documentation, BGP Control Plane Resources,
-    Auto-Discovery and Graceful Restart; seen with GoBGP 3.10 in tests/system/test_pod_routes.py.
+    else one leaf without power would keep the node silent. Control servers tell of all addresses of their loopback beside, as
+    long as they have them; leafs take the API server's alone. Source: cilium/cilium, pkg/k8s/apis/cilium.io/v2,
+    bgp_node_override_types.go and bgp_cluster_types.go, pkg/bgp/gobgp/conversions.go (LocalRestarting),
+    pkg/bgp/manager/reconcile_diff.go (instances differ by name) and reconciler/interface.go (pull request 42469: from 1.19 on);
+    Cilium documentation, BGP Control Plane Resources, Auto-Discovery and Graceful Restart; seen with GoBGP 3.10 in
+    tests/system/test_pod_routes.py.
     """
-    parts = {"advertisements": [{"advertisementType": "PodCIDR"}]}
-    yield make_object(CILIUM, "CiliumBGPAdvertisement", "pods", labels=PODS.items(), spec=parts)
-    family = {"afi": "ipv4", "safi": "unicast", "advertisements": {"matchLabels": PODS}}
-    spec: Json = {"timers": TIMERS, "gracefulRestart": {"enabled": True}, "families": [family]}
-    yield make_object(CILIUM, "CiliumBGPPeerConfig", NAME, spec=spec)
-    how = {"name": NAME}
+    yield _advertise("pods", {"advertisementType": "PodCIDR"})
+    yield _configure_peers(NAME, {"matchLabels": {TOLD: "pods"}})
+    if kubernetes.announcers:
+        yield _advertise(CONTROL, {"advertisementType": "Interface", "interface": {"name": LOOPBACK}})
+        both = {"matchExpressions": [{"key": TOLD, "operator": "In", "values": ["pods", CONTROL]}]}
+        yield _configure_peers(CONTROL, both)
     for node, found in peers.items():
+        how = {"name": CONTROL if node in kubernetes.announcers else NAME}
         instances = []
         for peer in found:
             told = {"name": peer.leaf, "peerASN": peer.asn, "peerAddress": peer.address, "peerConfigRef": how}
@@ -77,21 +84,37 @@ def _list_cilium(kubernetes: Kubernetes, peers: dict[str, list[Peer]]) -> Iterat
         yield make_object(CILIUM, "CiliumBGPClusterConfig", node, spec=spec)
 
 
+def _advertise(name: str, what: Json) -> Json:
+    return make_object(CILIUM, "CiliumBGPAdvertisement", name, labels={TOLD: name}.items(), spec={"advertisements": [what]})
+
+
+def _configure_peers(name: str, told: Json) -> Json:
+    family = {"afi": "ipv4", "safi": "unicast", "advertisements": told}
+    return make_object(
+        CILIUM, "CiliumBGPPeerConfig", name, spec={"timers": TIMERS, "gracefulRestart": {"enabled": True}, "families": [family]}
+    )
+
+
 def _list_calico(kubernetes: Kubernetes, peers: dict[str, list[Peer]]) -> Iterator[Json]:
     """Yield Calico's objects: no node speaks with another one, each does with its leafs, and no pod is alone in another's block.
 
     A pod with an address out of another node's block would be told by itself, and leafs take whole blocks alone. BIRD holds
     sessions for as long as leafs ask, and tells of its blocks from, and with the next hop of, the address that the kernel chooses
-    for the way to a leaf; by default it would speak from the node's address, which leafs do not know as a neighbor. Source:
-    projectcalico/calico, tag v3.32.1, confd/etc/calico/confd/templates and confd/pkg/backends/calico/bgp_processor.go;
+    for the way to a leaf; by default it would speak from the node's address, which leafs do not know as a neighbor. It knows the
+    addresses of the loopback, and a filter of control servers' peers lets the API server's through before its own refuse it.
+    Source: projectcalico/calico, tag v3.32.1, confd/etc/calico/confd/templates and confd/pkg/backends/calico/bgp_processor.go;
     projectcalico/bird, proto/bgp/attrs.c (bgp_update_attrs), bgp.c (bgp_conn_enter_established_state) and packets.c.
     """
     speaks = {"asNumber": kubernetes.node_asn, "nodeToNodeMeshEnabled": False}
     yield make_object(CALICO, "BGPConfiguration", "default", spec=speaks)
     yield make_object(CALICO, "IPAMConfig", "default", spec={"autoAllocateBlocks": True, "strictAffinity": True})
+    if kubernetes.announcers:
+        passes = {"action": "Accept", "matchOperator": "Equal", "cidr": f"{kubernetes.endpoint.announced}/32"}
+        yield make_object(CALICO, "BGPFilter", CONTROL, spec={"exportV4": [passes]})
     for node, found in peers.items():
+        filters: Json = {"filters": [CONTROL]} if node in kubernetes.announcers else {}
         for peer in found:
-            spec = {"node": node, "peerIP": peer.address, "asNumber": peer.asn, "sourceAddress": "None"}
+            spec = {"node": node, "peerIP": peer.address, "asNumber": peer.asn, "sourceAddress": "None", **filters}
             yield make_object(CALICO, "BGPPeer", f"{node}.{peer.address}", spec=spec)
 
 

@@ -71,24 +71,49 @@ def test_cilium_has_an_object_for_each_node(plan):
         assert not any("localPort" in each for each in spec["bgpInstances"]), "leafs listen, and nodes do not"
 
 
-def test_cilium_tells_of_its_nodes_part_and_of_nothing_else(plan):
-    objects = read(plan)
-    how = objects["CiliumBGPPeerConfig", "leafs"]
-    told = [found for (kind, _), found in objects.items() if kind == "CiliumBGPAdvertisement"]
-    (family,) = how["spec"]["families"]
-    wanted = family.pop("advertisements")["matchLabels"].items()
+def list_told(objects, node):
+    """Return what a node tells its leafs of, and how long they wait for it."""
+    instances = objects["CiliumBGPClusterConfig", node]["spec"]["bgpInstances"]
+    (ref,) = {peer["peerConfigRef"]["name"] for each in instances for peer in each["peers"]}
+    how = objects["CiliumBGPPeerConfig", ref]["spec"]
+    (family,) = how["families"]
+    selector = family.pop("advertisements")
     assert family == {"afi": "ipv4", "safi": "unicast"}
-    assert [found["spec"]["advertisements"] for found in told if wanted <= found["metadata"]["labels"].items()] == [
-        [{"advertisementType": "PodCIDR"}]
+    wanted = dict(selector.get("matchLabels", {}).items())
+    options = {each["key"]: each["values"] for each in selector.get("matchExpressions", ()) if each["operator"] == "In"}
+    told = [
+        each
+        for (kind, _), found in objects.items()
+        if kind == "CiliumBGPAdvertisement"
+        and wanted.items() <= found["metadata"]["labels"].items()
+        and all(found["metadata"]["labels"].get(key) in values for key, values in options.items())
+        for each in found["spec"]["advertisements"]
     ]
-    for (kind, _), found in objects.items():
-        if kind == "CiliumBGPClusterConfig":
-            refs = {peer["peerConfigRef"]["name"] for each in found["spec"]["bgpInstances"] for peer in each["peers"]}
-            assert refs == {how["metadata"]["name"]}
+    return told, how["gracefulRestart"]
+
+
+def test_cilium_tells_of_its_nodes_part_and_on_control_servers_of_the_loopback(plan):
+    parts = {"advertisementType": "PodCIDR"}
+    loopback = {"advertisementType": "Interface", "interface": {"name": "lo"}}
+    for node in plan.kubernetes.nodes:
+        told, restart = list_told(read(plan), node.name)
+        assert told == [parts, *([loopback] if node.is_control else [])]
+        assert restart == {"enabled": True}
+
+
+def test_where_leafs_are_told_of_no_api_server_control_servers_are_nodes_like_others(plan):
+    """And nothing is rendered that Cilium before 1.19 or a cluster without the address would not need."""
+    local = ask(plan, endpoint=replace(plan.kubernetes.endpoint, mode="local", announced="", announced_name=""))
+    for node in plan.kubernetes.nodes:
+        assert list_told(read(local), node.name) == ([{"advertisementType": "PodCIDR"}], {"enabled": True})
+    assert not any(name == "control" for _, name in read(local))
+    objects = read(ask(local, cni="calico"))
+    assert not any(kind == "BGPFilter" or "filters" in found["spec"] for (kind, _), found in objects.items())
 
 
 def test_nodes_keep_time_as_leafs_do(plan):
-    assert read(plan)["CiliumBGPPeerConfig", "leafs"]["spec"]["timers"] == TIMERS
+    for name in ("leafs", "control"):
+        assert read(plan)["CiliumBGPPeerConfig", name]["spec"]["timers"] == TIMERS
     text = (TEMPLATES / "switch/frr/frr.conf.j2").read_text("utf-8")
     assert f"timers bgp {TIMERS['keepAliveTimeSeconds']} {TIMERS['holdTimeSeconds']}\n" in text
 
@@ -102,3 +127,13 @@ def test_calico_speaks_with_leafs_alone(plan):
     assert {"node": "gpu-001", "peerIP": "10.72.0.76", "asNumber": 4220000002, "sourceAddress": "None"} in peers
     assert {peer["sourceAddress"] for peer in peers} == {"None"}, "leafs do not know the node's address"
     assert not any("maxRestartTime" in peer for peer in peers), "BIRD takes none without a source address"
+
+
+def test_calicos_control_servers_tell_of_the_api_server_and_of_no_other_address(plan):
+    objects = read(ask(plan, cni="calico"))
+    passes = {"action": "Accept", "matchOperator": "Equal", "cidr": "10.72.143.255/32"}
+    assert objects["BGPFilter", "control"]["spec"] == {"exportV4": [passes]}
+    control = {node.name for node in plan.kubernetes.nodes if node.is_control}
+    peers = [found["spec"] for (kind, _), found in objects.items() if kind == "BGPPeer"]
+    assert {peer["node"] for peer in peers if peer.get("filters") == ["control"]} == control
+    assert not any("filters" in peer for peer in peers if peer["node"] not in control)

@@ -1,22 +1,25 @@
-"""How often proxies ask the API servers, by how many nodes there are."""
+"""How often proxies ask the API servers, by how many nodes there are; and the unit that has an address leafs are told of."""
 
 import re
 from dataclasses import replace
 from math import ceil
+from pathlib import Path
 
 import pytest
+import yaml
 
-from cluster_model.render.kubernetes.endpoint import render_endpoint
+from cluster_model.render.kubernetes.endpoint import RULE_PRIORITY, UNIT, render_endpoint
 from tests.planned import open_example
 
+ROLE = Path(__file__).parents[4] / "roles/kubernetes_control"
 NOT_READY_S = 40
 """After which a node whose kubelet is silent is NotReady. Source: kube-controller-manager, --node-monitor-grace-period."""
 
 
 def render_proxy(planned, **changes):
     plan = open_example("lab").plan
-    ((_, data),) = render_endpoint(replace(plan, kubernetes=replace(plan.kubernetes, planned=planned, **changes)))
-    return data.decode()
+    files = dict(render_endpoint(replace(plan, kubernetes=replace(plan.kubernetes, planned=planned, **changes))))
+    return files["kubernetes/endpoint/haproxy.cfg"].decode()
 
 
 def read_proxy(planned):
@@ -44,6 +47,26 @@ def test_a_node_more_changes_nothing_but_the_interval():
             changed.append(planned)
         before = after
     assert changed == [151, 201, 251, 301, 351, 401, 451]
+
+
+def test_a_unit_has_the_address_where_leafs_are_told_of_it():
+    plan = open_example("lab").plan
+    endpoint = plan.kubernetes.endpoint
+    assert (endpoint.announced, endpoint.announced_name) == ("10.72.143.255", "kubernetes-storage.lab.example.net")
+    text = dict(render_endpoint(plan))[UNIT].decode()
+    assert re.findall(r"^Exec\w+=.*", text, re.MULTILINE) == [
+        "ExecStartPre=-/usr/sbin/ip -4 rule del priority 32700",
+        "ExecStartPre=/usr/sbin/ip -4 rule add priority 32700 to 10.72.143.255/32 type unreachable",
+        "ExecStartPre=/usr/sbin/ip -4 address flush dev lo label lo:api",
+        "ExecStart=/usr/bin/python3 -IS /usr/local/sbin/gpuyard-kubernetes-endpoint 10.72.143.255 6443",
+        "ExecStopPost=/usr/sbin/ip -4 address flush dev lo label lo:api",
+    ]
+    role = (ROLE / "vars/main.yml").read_text("utf-8")
+    assert yaml.safe_load(role)["__kubernetes_control_rule"] == str(RULE_PRIORITY)
+    assert 'LABEL = "lo:api"\n' in (ROLE / "files/gpuyard_kubernetes_endpoint.py").read_text("utf-8")
+    local = replace(endpoint, mode="local", announced="", announced_name="")
+    local_plan = replace(plan, kubernetes=replace(plan.kubernetes, endpoint=local))
+    assert dict(render_endpoint(plan)).keys() - dict(render_endpoint(local_plan)).keys() == {UNIT}
 
 
 @pytest.mark.parametrize("planned", [130, 129], ids=["within-what-is-planned", "beyond-it"])
