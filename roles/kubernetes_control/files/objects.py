@@ -26,6 +26,7 @@ KINDS = {
     ("cilium.io/v2", "CiliumBGPClusterConfig"),
     ("cilium.io/v2", "CiliumBGPPeerConfig"),
     ("crd.projectcalico.org/v1", "BGPConfiguration"),
+    ("crd.projectcalico.org/v1", "BGPFilter"),
     ("crd.projectcalico.org/v1", "BGPPeer"),
     ("crd.projectcalico.org/v1", "IPAMConfig"),
     ("k8s.cni.cncf.io/v1", "NetworkAttachmentDefinition"),

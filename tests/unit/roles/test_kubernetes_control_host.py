@@ -69,10 +69,16 @@ def lay(path, text=""):
     path.write_text(text)
 
 
+@pytest.mark.parametrize(("state", "failed"), [("auto-restart", ["gpuyard-kubernetes-endpoint"]), ("running", []), ("dead", [])])
+def test_a_service_that_dies_again_and_again_is_told(program, root, capsys, state, failed):
+    program.answers = {"show --property=SubState gpuyard-kubernetes-endpoint": f"SubState={state}\n"}
+    assert look(program, capsys)["failed"] == failed
+
+
 def test_a_keepalived_that_gpuyard_rendered_is_ours(program, root, capsys):
     """As templates/kubernetes/keepalived.conf.j2 begins it."""
     opened = open_example("lab")
-    endpoint = replace(opened.plan.kubernetes.endpoint, mode="vrrp", address="10.72.128.9")
+    endpoint = replace(opened.plan.kubernetes.endpoint, mode="vrrp", address="10.72.128.9", announced="")
     plan = replace(opened.plan, kubernetes=replace(opened.plan.kubernetes, endpoint=endpoint))
     for _, text in render_endpoint(plan):
         lay(root / "etc/keepalived/keepalived.conf", text.decode())
