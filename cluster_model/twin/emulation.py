@@ -17,7 +17,7 @@ ROUTER_MACS = (
 )
 NODES = (
     "what a network plug-in tells leafs of its pods is played: each node has one, in the first addresses of the range, and also "
-    "announces what leafs must not take"
+    "announces what leafs must not take; every API server is ready"
 )
 TIMERS = "BFD and BGP wait {:g} times longer than rendered: the processor is emulated"
 

@@ -149,7 +149,7 @@ def _mend(fabric: Fabric, dead: Dead) -> None:
 def run_faults(trials: NetworkTrials, report: Callable[[Fault, Outcome, float], None]) -> None:
     """Play every fault of a network, and report each with its seconds."""
     pairs = choose_flows(trials.expectations)
-    streams = Streams(trials.fabric.nodes, [(ask_of(pair), pair.target.server) for pair in pairs])
+    streams = Streams(trials.fabric.nodes, [(ask_of(pair), (pair.target.server, *pair.target.others)) for pair in pairs])
     streams.start()
     try:
         time.sleep(SETTLE_S)

@@ -148,8 +148,8 @@ def _rewrite(
 
 def plan_open_filter(trials: NetworkTrials) -> Mistake | None:
     """Return a leaf that takes whatever nodes tell it."""
-    speaker = next(iter(trials.expectations.speakers.values()), None)
-    if speaker is None:
+    speaker = next((speaker for speaker in trials.expectations.speakers.values() if not speaker.is_control), None)
+    if speaker is None:  # control servers have a filter of their own
         return None
     leaf = speaker.links[0].b
     return _rewrite(

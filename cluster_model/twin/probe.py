@@ -116,7 +116,6 @@ class Stream:
     """A UDP flow and what arrived of it: numbers of its packets."""
 
     ask: Ask
-    machine: str  # where it ends
     port: int
     sent: int = 0
     arrived: set[int] = field(default_factory=set)
@@ -135,25 +134,27 @@ class Streams:
 
     Args:
         nodes: the machines.
-        wanted: (who sends to which address, machine that has the address), one per flow.
+        wanted: (who sends to which address, machines that have the address), one per flow.
     """
 
-    def __init__(self, nodes: dict[str, Node], wanted: Sequence[tuple[Ask, str]]) -> None:
+    def __init__(self, nodes: dict[str, Node], wanted: Sequence[tuple[Ask, Sequence[str]]]) -> None:
         self.streams: list[Stream] = []
         self._sending: list[socket.socket] = []
         self._receiving: dict[int, socket.socket] = {}
         self._poll = select.epoll()
         self._stop = threading.Event()
         bound: set[tuple[str, str]] = set()
-        for number, (ask, machine) in enumerate(wanted):
-            if (machine, ask.target) not in bound:
+        for number, (ask, machines) in enumerate(wanted):
+            for machine in machines:
+                if (machine, ask.target) in bound:
+                    continue
                 bound.add((machine, ask.target))
                 made = self._bind(nodes[machine], ask.target, ROCE_PORT)
                 self._receiving[made.fileno()] = made
                 self._poll.register(made.fileno(), select.EPOLLIN)
             port = 49152 + number
             self._sending.append(self._bind(nodes[ask.machine], ask.source, port))
-            self.streams.append(Stream(ask, machine, port))
+            self.streams.append(Stream(ask, port))
         self._thread = threading.Thread(target=self._run, name="streams", daemon=True)
 
     @staticmethod

@@ -91,6 +91,8 @@ def routes(chosen: Iterable[Switch]) -> tuple[int, int]:
 def pairs(plan: Plan, network: str, without: Collection[str] = ()) -> int:
     """Return how many ordered pairs of hosts reach each other: of a rail, plane and VRF, with services of one purpose, with pods.
 
+    Where leafs are told of the API server, every host with a service address that is no control server asks it too.
+
     Args:
         plan: the plan.
         network: one without bonds.
@@ -106,7 +108,15 @@ def pairs(plan: Plan, network: str, without: Collection[str] = ()) -> int:
         served = [service for service in server.services if service.network == network and living & set(service.ports)]
         groups.update((service.purpose, 0, 0, "") for service in served)
         groups.update(("pods", 0, 0, "") for service in served if plan.kubernetes.pod_pool in service.beyond)
-    return sum(count * (count - 1) for count in groups.values())
+    control = {node.name for node in plan.kubernetes.nodes if node.is_control}
+    asking = 0
+    if plan.kubernetes.endpoint.announced and network == plan.kubernetes.network:
+        asking = sum(
+            any(port.network == network and port.peer not in without for port in server.ports)
+            for server in plan.servers
+            if server.name not in control and any(service.purpose == "storage" for service in server.services)
+        )
+    return sum(count * (count - 1) for count in groups.values()) + asking
 
 
 def gateways(plan: Plan, network: str) -> int:

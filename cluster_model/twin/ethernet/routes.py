@@ -16,6 +16,8 @@ from cluster_model.twin.ethernet.speakers import list_speakers
 from cluster_model.twin.tree import name_device
 
 Table = dict[str, frozenset[str]]
+API_SERVER = "API server"
+"""The purpose of an endpoint that asks it, and of those that it is asked at."""
 LOCAL = "another VRF here"
 """The next hop of what a VRF takes from what another VRF of the same switch is connected to."""
 
@@ -42,7 +44,10 @@ ALIVE = Dead()
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address of a host in a network, with the cables that lead to it; `route` is what it sends that way."""
+    """An address of a host in a network, with the cables that lead to it; `route` is what it sends that way.
+
+    `others` are hosts that have the address as well: any of them may answer.
+    """
 
     server: str
     network: str
@@ -51,6 +56,7 @@ class Endpoint:
     route: str
     links: tuple[Link, ...]
     purpose: str = ""
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,8 @@ class Expectations:
             for link in speaker.links:
                 if link.b == name and not dead.has(link):
                     yield speaker.part, frozenset({name_device(link.b_port)})
+                    if speaker.is_control:
+                        yield f"{speaker.api_server}/32", frozenset({name_device(link.b_port)})
         ports = frozenset(
             name_device(way.port)
             for way in switch.upstreams
@@ -175,6 +183,13 @@ class Expectations:
                     yield Endpoint(server.name, self.network, 1, address, service.route, mine, service.purpose)
                 if service.beyond and mine and (speaker := self.speakers.get(server.name)):
                     yield Endpoint(server.name, self.network, 1, speaker.pod, speaker.pool, mine, "pods")
+                if service.beyond and mine and self.scope.api_server and server.name not in self.scope.control:
+                    address, asked = service.address.partition("/")[0], f"{self.scope.api_server}/32"
+                    yield Endpoint(server.name, self.network, 1, address, asked, mine, API_SERVER)
+        if control := [speaker for speaker in self.speakers.values() if speaker.is_control]:
+            first, *others = (speaker.server for speaker in control)
+            theirs = tuple(link for speaker in control for link in speaker.links)
+            yield Endpoint(first, self.network, 1, control[0].api_server, "", theirs, API_SERVER, tuple(others))
 
     def list_pairs(self) -> list[Pair]:
         """Return who shall reach whom in a whole fabric: every address that lies behind a route of another host."""

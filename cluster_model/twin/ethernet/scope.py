@@ -72,6 +72,8 @@ class Scope:
         subnets: the InfiniBand networks that are wanted; `infiniband.scope` says what of them is booted.
         missing: network that is left out → what it needs of the kernel.
         pods: node of Kubernetes → its part of the pods' range, where switches know of pods.
+        api_server: the API server's address that leafs are told of; empty where they are told of none.
+        control: the nodes of which they take it.
     """
 
     switches: dict[str, Switch]
@@ -83,6 +85,8 @@ class Scope:
     subnets: tuple[str, ...] = ()
     missing: dict[str, frozenset[str]] = field(default_factory=dict)
     pods: dict[str, str] = field(default_factory=dict)
+    api_server: str = ""
+    control: frozenset[str] = frozenset()
 
     @property
     def networks(self) -> list[str]:
@@ -136,7 +140,19 @@ def choose_scope(tree: Tree, lacks: frozenset[str], sampling: Sampling, only: It
         for peer in list_peers(plan, switches.values())
         for border, end in peer.ports
     ]
-    return Scope(switches, servers, tuple(links), left_out, sampled, unplugged, tuple(subnets), without, share_pods(plan))
+    return Scope(
+        switches,
+        servers,
+        tuple(links),
+        left_out,
+        sampled,
+        unplugged,
+        tuple(subnets),
+        without,
+        share_pods(plan),
+        plan.kubernetes.endpoint.announced,
+        plan.kubernetes.announcers,
+    )
 
 
 def _sample(members: list[Switch], sampling: Sampling) -> list[Switch]:

@@ -1,4 +1,7 @@
-"""Doubles of the network plug-in on Kubernetes' nodes: FRR's bgpd tells leafs of pods, and of what they must not take."""
+"""Doubles of the network plug-in on Kubernetes' nodes: FRR's bgpd tells leafs of pods, and of what they must not take.
+
+Every node tells of the API server's address, which leafs must take of control servers alone. API servers are always ready here.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,8 @@ class Speaker:
         spare: a part that no node has, which it claims to have heard of from others; empty where there is none.
         links: the cables to leafs that have a session with it.
         leafs: (address, AS number) of the leaf at the end of each.
+        api_server: the API server's address; empty where leafs are told of none.
+        is_control: whether leafs take that address of it.
     """
 
     server: str
@@ -39,6 +44,8 @@ class Speaker:
     spare: str
     links: tuple[Link, ...]
     leafs: tuple[tuple[str, int], ...]
+    api_server: str = ""
+    is_control: bool = False
 
     @property
     def pod(self) -> str:
@@ -75,12 +82,15 @@ def list_speakers(scope: Scope, links: Iterable[Link]) -> Iterator[Speaker]:
             "" if last in scope.pods.values() else last,
             tuple(found),
             tuple((end.address.partition("/")[0], scope.switches[link.b].asn) for link, end in zip(found, ends, strict=True)),
+            scope.api_server,
+            name in scope.control,
         )
 
 
 def list_speaker_lines(speaker: Speaker) -> list[str]:
-    """Return the lines of `ip -b` for a node's pod; whatever else is sent to its part ends there."""
-    return [f"addr add {speaker.pod}/32 dev lo", f"route add unreachable {speaker.part}"]
+    """Return the lines of `ip -b` for a node's pod and its API server; whatever else is sent to its part ends there."""
+    own = [f"addr add {speaker.api_server}/32 dev lo"] if speaker.is_control else []
+    return [f"addr add {speaker.pod}/32 dev lo", f"route add unreachable {speaker.part}", *own]
 
 
 def write_speaker_conf(speaker: Speaker) -> str:
@@ -99,7 +109,8 @@ def write_speaker_conf(speaker: Speaker) -> str:
     ]
     for address, asn in speaker.leafs:
         lines += [f" neighbor {address} remote-as {asn}", f" neighbor {address} timers connect 10"]
-    lines += [" address-family ipv4 unicast", *(f"  network {prefix}" for prefix in (speaker.part, *speaker.refused))]
+    told = (speaker.part, *speaker.refused, *([f"{speaker.api_server}/32"] if speaker.api_server else []))
+    lines += [" address-family ipv4 unicast", *(f"  network {prefix}" for prefix in told)]
     lines += [f"  network {speaker.spare} route-map RELAYED"] if speaker.spare else []
     lines += [f"  neighbor {address} activate" for address, _ in speaker.leafs]
     return "\n".join([*lines, " exit-address-family", "exit", ""])

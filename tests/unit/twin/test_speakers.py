@@ -13,6 +13,7 @@ from cluster_model.twin.ethernet.trials import NetworkTrials
 from cluster_model.twin.mistakes import plan_open_filter
 
 LEAF, OTHER = "storage-leaf-u01-01", "storage-leaf-u01-02"
+CONTROL = ("control-001", "control-002", "control-003")
 UPLINKS = {f"swp{number}" for number in range(19, 33)}
 
 
@@ -53,6 +54,7 @@ def test_a_node_by_hand(storage):
         "network 10.244.0.0/16",
         "network 10.244.0.1/32",
         "network 198.18.99.0/24",
+        "network 10.72.143.255/32",
         "network 10.244.255.0/24 route-map RELAYED",
         "neighbor 10.72.0.12 activate",
         "neighbor 10.72.0.76 activate",
@@ -62,6 +64,43 @@ def test_a_node_by_hand(storage):
         "addr add 10.244.0.1/32 dev lo",
         "route add unreachable 10.244.0.0/24",
     ]
+
+
+def test_every_node_tells_of_the_api_server_and_control_servers_have_it(storage):
+    for name, speaker in storage.speakers.items():
+        assert "  network 10.72.143.255/32" in write_speaker_conf(speaker).splitlines()
+        assert ("addr add 10.72.143.255/32 dev lo" in list_speaker_lines(speaker)) == name.startswith("control")
+
+
+def test_without_an_address_nobody_tells_of_one(scopes):
+    scope = replace(scopes("lab"), api_server="", control=frozenset())
+    expectations = Expectations(scope, "storage")
+    assert not any(
+        "/32" in line for line in write_speaker_conf(expectations.speakers["control-001"]).splitlines() if "10.72" in line
+    )
+    assert not any(endpoint.purpose == "API server" for endpoint in expectations.endpoints)
+
+
+def test_the_api_server_is_forwarded_to_control_servers_alone(storage):
+    tables = storage.tables(ALIVE)
+    control = {link.b_port for name in CONTROL for link in storage.speakers[name].links if link.b == LEAF}
+    assert tables[LEAF]["10.72.143.255/32"] == control and len(control) == 3
+    assert tables["storage-spine-01"]["10.72.143.255/32"] == tables["storage-spine-01"]["10.244.0.0/24"]
+    first = storage.speakers["control-001"].links[0]
+    assert tables[LEAF]["10.72.143.255/32"] - storage.tables(Dead(links=frozenset({first})))[LEAF]["10.72.143.255/32"] == {
+        first.b_port
+    }
+    assert "10.72.143.255/32" not in storage.tables(Dead(frozenset({LEAF, OTHER})))["storage-spine-01"]
+
+
+def test_hosts_that_are_no_control_servers_ask_the_api_server(storage):
+    pairs = [pair for pair in storage.list_pairs() if pair.source.purpose == "API server"]
+    assert len(pairs) == 11 and {pair.target.address for pair in pairs} == {"10.72.143.255"}
+    assert all({pair.target.server, *pair.target.others} == set(CONTROL) for pair in pairs)
+    assert not {pair.source.server for pair in pairs} & set(CONTROL)
+    assert {pair.source.server[:-4] for pair in pairs} == {"gpu", "storage"}
+    assert all(storage.reaches(pair, Dead(frozenset({LEAF}))) for pair in pairs)
+    assert not any(storage.reaches(pair, Dead(frozenset({LEAF, OTHER}))) for pair in pairs)
 
 
 def test_a_pool_without_a_spare_part_has_none_that_is_relayed(scopes):
@@ -197,6 +236,9 @@ route-map NODES-OUT deny 10
 
 def test_an_open_filter_is_planted_where_nodes_are(storage, scopes):
     assert plan_open_filter(watch(Expectations(scopes("lab"), "oob"))) is None
+    scope = scopes("lab")
+    control = replace(scope, links=tuple(link for link in scope.links if not link.a.startswith("gpu")))
+    assert plan_open_filter(watch(Expectations(control, "storage"))) is None, "control servers have a filter of their own"
     trials = watch(storage)
     mistake, started = plan_open_filter(trials), []
     trials.fabric.kill_switch = lambda name: None
