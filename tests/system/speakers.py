@@ -19,6 +19,24 @@ RESTART_S = 120
 PATIENCE_S = 60
 
 
+WATCH = """cd /run; had=
+while :; do
+  have=$(ip -o -4 address show dev {interface} | awk '$4 !~ /^127/ {{split($4, a, "/"); print a[1] "/32"}}' | sort -u)
+  for verb in add del; do
+    [ $verb = add ] && new=$have old=$had || new=$had old=$have
+    for prefix in $new; do
+      case " $(echo $old) " in *" $prefix "*) continue ;; esac
+      for each in {sockets}; do gobgp --target=unix://$each global rib $verb $prefix$([ $verb = del ] || echo " origin igp"); done
+    done
+  done
+  had=$have
+  sleep 0.2
+done
+"""
+"""Tells GoBGP of an interface's addresses as Cilium does: each as a /32, but loopback addresses. Source: cilium/cilium,
+pkg/bgp/manager/reconciler/interface.go."""
+
+
 class Gobgp:
     """GoBGP on a node: one for each BGP instance, as in Cilium's agent; parts of the pods' range are told by its interface."""
 
@@ -28,6 +46,7 @@ class Gobgp:
         selector = {"matchLabels": {"kubernetes.io/hostname": node.name}}
         (own,) = (spec for (kind, _), spec in named.items() if "bgpInstances" in spec and spec["nodeSelector"] == selector)
         self.names = [f"gobgp{number}" for number, _ in enumerate(own["bgpInstances"])]
+        self.interfaces = _list_interfaces(named, own)
         for name, instance in zip(self.names, own["bgpInstances"], strict=True):
             port = instance.get("localPort", -1)  # -1: it listens nowhere
             text = f'[global.config]\nas = {instance["localASN"]}\nrouter-id = "{router_id}"\nport = {port}\n'
@@ -43,12 +62,19 @@ class Gobgp:
         for name in self.names:
             wait_for(lambda name=name: "Router-ID" in self.ask(name, "global", check=False), PATIENCE_S, "gobgpd")
         self.announce(*self.parts)
+        for interface in self.interfaces:
+            sockets = " ".join(f"/run/{name}.sock" for name in self.names)
+            self.node.write(f"/run/watch-{interface}.sh", WATCH.format(interface=interface, sockets=sockets))
+            start_program(self.node, f"watch-{interface}", f"sh /run/watch-{interface}.sh")
 
     def announce(self, *parts: str) -> None:
-        """Tell it of parts of the pods' range, each with the attributes that it shall have beside."""
+        """Tell it of parts of the pods' range, each with the attributes that it shall have beside.
+
+        All have ORIGIN IGP, as Cilium says. Source: cilium/cilium, pkg/bgp/types, NewPathForPrefix.
+        """
         for name in self.names:
-            lines = "".join(f"gobgp --target=unix:///run/{name}.sock global rib add {part} || exit 1\n" for part in parts)
-            self.node.run("sh", "-c", lines)
+            add = f"gobgp --target=unix:///run/{name}.sock global rib add"
+            self.node.run("sh", "-c", "".join(f"{add} {part} origin igp || exit 1\n" for part in parts))
 
     def withdraw(self, *parts: str) -> None:
         """Take back what was announced beside its own parts."""
@@ -67,6 +93,22 @@ class Gobgp:
 
     def _list_peers(self, name: str) -> list[str]:
         return [line.split()[0] for line in self.ask(name, "neighbor").splitlines()[1:]]
+
+
+def _list_interfaces(named: dict[tuple[str, str], dict[str, Any]], own: dict[str, Any]) -> list[str]:
+    """Return the interfaces whose addresses a node tells of: those of the advertisements that its peers' settings select."""
+    refs = {peer["peerConfigRef"]["name"] for instance in own["bgpInstances"] for peer in instance["peers"]}
+    found = []
+    for ref in sorted(refs):
+        (family,) = named["CiliumBGPPeerConfig", ref]["families"]
+        selector = family["advertisements"]
+        wanted = {key: [value] for key, value in selector.get("matchLabels", {}).items()}
+        wanted |= {each["key"]: each["values"] for each in selector.get("matchExpressions", ())}
+        for (kind, name), spec in named.items():
+            # An advertisement's one label is called as it is: tests/unit/render/kubernetes reads the labels themselves.
+            if kind == "CiliumBGPAdvertisement" and all(name in values for values in wanted.values()):
+                found += [each["interface"]["name"] for each in spec["advertisements"] if "interface" in each]
+    return found
 
 
 def _write_neighbor(peer: dict[str, Any], settings: dict[str, Any]) -> str:
@@ -102,6 +144,7 @@ class Bird:
         self.node, self.objects, self.router_id, self.pool = node, objects, router_id, pool
         self.parts, self.restart_s = parts, restart_s
         self.peers = [found["spec"] for found in objects if found["kind"] == "BGPPeer" and found["spec"]["node"] == node.name]
+        self.filters = {found["metadata"]["name"]: found["spec"] for found in objects if found["kind"] == "BGPFilter"}
 
     def start(self) -> None:
         """Start it."""
@@ -136,16 +179,16 @@ class Bird:
         routes = "".join(f"  route {part} blackhole;\n" for part in parts)
         own = "".join(f"  if (net = {part}) then accept;\n  if (net ~ {part}) then reject;\n" for part in parts)
         sessions = "".join(map(self._write_session, self.peers))
+        base = f"{own}  if (net ~ {self.pool}) then accept;\n  reject;\n"
+        filters = "".join(_write_filter(name, spec, base) for name, spec in self.filters.items())
         self.node.write(
             "/run/bird.conf",
             f"""router id {self.router_id};
 protocol static {{
 {routes}}}
 filter calico_export_to_bgp_peers {{
-{own}  if (net ~ {self.pool}) then accept;
-  reject;
-}}
-protocol kernel {{
+{base}}}
+{filters}protocol kernel {{
   learn; persist; scan time 2; import all; export all; graceful restart; merge paths on;
 }}
 protocol device {{ scan time 2; }}
@@ -164,7 +207,22 @@ template bgp bgp_template {{
             lines.append(f"source address {self.router_id};")
         if "maxRestartTime" in peer:  # which BIRD refuses, "bfd" and all, where there is no source address
             lines.append(f"graceful restart time {self.restart_s}; bfd graceful;")
+        lines += [f"export filter {_name_filter(name)};" for name in peer.get("filters", ())]
         return f"protocol bgp {_name_session(peer)} from bgp_template {{ {' '.join(lines)} }}\n"
+
+
+def _write_filter(name: str, spec: dict[str, Any], base: str) -> str:
+    """Return a BGPFilter before what Calico itself lets through: the first rule that matches decides."""
+    operators = {"Equal": "=", "NotEqual": "!=", "In": "~", "NotIn": "!~"}
+    rules = "".join(
+        f"  if (net {operators[rule['matchOperator']]} {rule['cidr']}) then {rule['action'].lower()};\n"
+        for rule in spec["exportV4"]
+    )
+    return f"filter {_name_filter(name)} {{\n{rules}{base}}}\n"
+
+
+def _name_filter(name: str) -> str:
+    return f"calico_export_with_{name}"
 
 
 def _name_session(peer: dict[str, Any]) -> str:

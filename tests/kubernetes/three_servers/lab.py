@@ -131,7 +131,10 @@ class Lab:
         path = intent / "cluster.yml"
         version = self.programs.name.partition("-")[0]
         said = f'kubernetes: {{version: "{version}", network: oob, '
-        path.write_text(path.read_text("utf-8").replace("kubernetes: {", said).replace(", pod_routing: bgp", ""), "utf-8")
+        path.write_text(
+            path.read_text("utf-8").replace("kubernetes: {", said).replace(", pod_routing: bgp, endpoint: {mode: bgp}", ""),
+            "utf-8",
+        )
         run(sys.executable, "-m", "cluster_model.cli", "render", intent, "--output", self.tree, cwd=ROOT)
         loosen(self.tree)
         for server in SERVERS:
