@@ -76,9 +76,8 @@ def read_zones(tree):
         zone = path[4:-5]
         for label, kind, value in RECORD.findall(data.decode()):
             if kind == "A":
-                if label.startswith(
-                    "kubernetes"
-                ):  # each control server has an API server; test_kubernetes_kubeadm.py knows which
+                # Each control server has an API server; test_kubernetes_kubeadm.py knows which.
+                if label in {"kubernetes", "kubernetes-storage"}:
                     continue
                 assert label not in forward
                 forward[label] = value
