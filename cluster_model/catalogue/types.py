@@ -211,6 +211,8 @@ class Drives(Sourced):
     """Drives."""
     capacity_tb: float
     """Capacity of one, TB (10^12 bytes)."""
+    rotational: bool = False
+    """Whether they spin, as Linux and Ceph call it: hard disks do, flash does not."""
 
 
 class Server(Strict):

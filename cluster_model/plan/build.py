@@ -28,6 +28,7 @@ from cluster_model.plan.fabric.wanted import Models, resolve_fabric, resolve_mod
 from cluster_model.plan.floor.placement import Floor, place_servers, plan_racks
 from cluster_model.plan.floor.power import Load, plan_power
 from cluster_model.plan.model import BomLine, Network, NvmeTarget, Plan, RackPower, Server, Site
+from cluster_model.plan.services.ceph import plan_ceph
 from cluster_model.plan.services.kubernetes import plan_kubernetes
 from cluster_model.plan.services.provisioning import plan_provisioning
 from cluster_model.plan.services.topology import plan_topology
@@ -309,6 +310,7 @@ def _assemble(
         provisioning=plan_provisioning(ctx, bench, servers, switches, shapes[-1].units.hosts_per_leaf),
         topology=plan_topology(networks, switches),
         kubernetes=plan_kubernetes(cluster, servers, switches, racks, networks, tenancy.tenants),
+        ceph=plan_ceph(cluster, ctx.servers[cluster.ceph.hosts].block.drives if cluster.ceph else None, servers, racks),
     )
 
 

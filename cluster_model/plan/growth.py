@@ -46,6 +46,15 @@ def grow(cluster: Cluster) -> Cluster | None:
     return cluster.model_copy(update={"servers": {**cluster.servers, **grown}}) if grown else None
 
 
+def add_servers(cluster: Cluster, name: str, more: int) -> Cluster:
+    """Return the intent with more servers of a group built; beyond what is planned they are a later phase: nothing moves."""
+    group = cluster.servers[name]
+    count, beyond = group.count + more, group.count + more - group.final_count
+    planned = [*group.phases, beyond] if beyond > 0 else group.planned
+    raised = group.model_copy(update={"count": count, "planned": planned})
+    return cluster.model_copy(update={"servers": {**cluster.servers, name: raised}})
+
+
 def plan_grown(cluster: Cluster, catalogue: Catalogue, facts: FactTables | None = None, digest: str = "") -> Plan | None:
     """Return the plan of the grown cluster, for those who show it beside the plan of what is built.
 

@@ -1,5 +1,5 @@
 # ruff: noqa: D102  (what `find` does stands in Rule)
-"""Rules about Ceph's data: failure domains, pools, fill. Part of the CEP family."""
+"""Rules about Ceph's data: failure domains and pools. Part of the CEP family."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
+from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.model.policy import Ceph
+from cluster_model.intent.services.ceph import Ceph
 
 FAMILIES = {"CEP": "Ceph"}
-
-NEARFULL = 0.85  # Ceph, doc/rados/configuration/mon-config-ref.rst: mon osd nearfull ratio
 
 
 class PoolShape(NamedTuple):
@@ -195,13 +194,14 @@ class ErasureMargin(Rule):
         Pools with m of 1.
 
     Why it matters:
-        min_size is k+1, which with m of 1 is all chunks: one failed or rebooting host stops reads and writes of the pool.
+        While one host fails or reboots nothing is left to spare: with min_size k, as Ceph sets it for m of 1, what is written
+        meanwhile is lost with the next drive; with k+1 the pool stops.
 
     How to fix:
         Use 4+2, or 2+2 on few hosts.
 
     Source:
-        Ceph documentation, erasure code: min_size is k+1 by default.
+        Ceph, OSDMonitor::prepare_pool_size: min_size is k and the smaller of 1 and m-1.
     """
 
     id, severity, title = "CEP005", "warning", "erasure code with one coding chunk"
@@ -211,7 +211,7 @@ class ErasureMargin(Rule):
             if pool.k >= 2 and pool.m == 1:
                 yield self.finding(
                     pool.where,
-                    f"pool {pool.name} stops when one {_domain(design)} is away",
+                    f"pool {pool.name} has nothing to spare when one {_domain(design)} is away",
                     "m >= 2",
                     f"{pool.k}+1",
                     f"use {pool.k}+2",
@@ -220,48 +220,6 @@ class ErasureMargin(Rule):
 
 def _domain(design: Design) -> str:
     return design.cluster.ceph.failure_domain if design.cluster.ceph else "host"
-
-
-class AboveWaterline(Rule):
-    """Plan to fill Ceph no further than it can heal.
-
-    What it checks:
-        `fill_target` against the waterline: 0.85 times the capacity without its largest host, over the whole capacity, divided
-        by `imbalance`. Where a pool needs every failure domain, a host's data is rebuilt inside its own domain, so the smallest
-        domain counts.
-
-    Why it matters:
-        When a host fails, what it held is rebuilt on the others. Above the waterline they run into nearfull, then backfillfull,
-        and healing stops; at full, every write of the cluster stops.
-
-    How to fix:
-        Lower `fill_target` to the number shown, or add hosts.
-
-    Source:
-        Ceph, doc/rados/configuration/mon-config-ref.rst: nearfull 0.85, backfillfull 0.90, full 0.95. Waterline derived:
-        r * (C - c_max) / C / imbalance; for N equal hosts r * (N - 1) / N / imbalance.
-    """
-
-    id, title = "CEP006", "fill target above what can heal"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph, domains = design.cluster.ceph, _domains(design)
-        if ceph is None or ceph.fill_target is None or not domains:
-            return
-        size = max((pool.size for pool in list_pools(design)), default=0)
-        hosts = min(domains.values()) if 0 < len(domains) <= size else domains.total()
-        if hosts < 2:
-            return  # nothing to heal into: CEP002 says so
-        limit = NEARFULL * (hosts - 1) / hosts / ceph.imbalance
-        if ceph.fill_target > limit:
-            among = f"{hosts} hosts" + (f" of one {ceph.failure_domain}" if hosts < domains.total() else "")
-            yield self.finding(
-                "ceph.fill_target",
-                f"at a fill of {ceph.fill_target:g} the other hosts cannot take over a lost one",
-                f"<= {int(limit * 1000) / 1000:g} ({NEARFULL} nearfull, {among}, imbalance {ceph.imbalance:g})",
-                f"{ceph.fill_target:g}",
-                f"set fill_target to {int(limit * 100) / 100:g} or lower, or add hosts",
-            )
 
 
 class SharesAboveOne(Rule):
@@ -288,6 +246,44 @@ class SharesAboveOne(Rule):
         if total > 1 + 1e-9:
             yield self.finding(
                 "ceph.pools", f"the pools' shares sum to {total:g}", "<= 1", f"{total:g}", "lower the shares to a sum of 1"
+            )
+
+
+class SharesBelowOne(Rule):
+    """Say of all stored data which pool will hold it.
+
+    What it checks:
+        Where every pool has a `share` they sum to 1, and where some say none there is something left for them.
+
+    Why it matters:
+        What can be stored, placement groups and the waterline follow from the shares. What no pool claims is dealt to all as they
+        claim, and a pool for which nothing is left is planned to stay empty.
+
+    How to fix:
+        Raise the shares to a sum of 1, or leave out that of the pool that takes the rest.
+
+    Source:
+        Derived: shares are parts of all that is stored. Room to grow is what `fill_target` and `expand_at` are for.
+    """
+
+    id, severity, title = "CEP021", "warning", "shares of pools do not come to one"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph = design.cluster.ceph
+        pools = ceph.pools if ceph else {}
+        total = sum(pool.share or 0 for pool in pools.values())
+        unsaid = [name for name, pool in pools.items() if pool.share is None]
+        if pools and not unsaid and total < 1 - 1e-9:
+            yield self.finding(
+                "ceph.pools", f"the pools' shares sum to {total:g}", "1", f"{total:g}", "raise the shares to a sum of 1"
+            )
+        elif unsaid and 1 - 1e-9 <= total <= 1 + 1e-9:
+            yield self.finding(
+                f"ceph.pools.{unsaid[0]}",
+                f"other pools share all there is: nothing is left for {list_names(unsaid)}",
+                "a share for every pool, or less for the others",
+                f"{total:g} without {list_names(unsaid)}",
+                f"give {unsaid[0]} a share, and take it from the others",
             )
 
 

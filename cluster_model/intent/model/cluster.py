@@ -11,10 +11,11 @@ from cluster_model.intent.model.bmc import Bmc
 from cluster_model.intent.model.business import BusinessNetwork
 from cluster_model.intent.model.cables import Cables
 from cluster_model.intent.model.networks import ComputeNetwork, OobNetwork, StorageNetwork
-from cluster_model.intent.model.policy import Ceph, Facts, Gpu, Lossless
+from cluster_model.intent.model.policy import Facts, Gpu, Lossless
 from cluster_model.intent.model.servers import ServerGroup
 from cluster_model.intent.model.site import Racks, Site
 from cluster_model.intent.model.tenants import Tenant
+from cluster_model.intent.services.ceph import Ceph
 from cluster_model.intent.services.kubernetes import Kubernetes
 from cluster_model.intent.services.provisioning import Provisioning
 

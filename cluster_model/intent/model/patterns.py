@@ -28,7 +28,6 @@ _OWN: dict[str, Pattern] = {
     r"^[A-Z]{1,2}[0-9]{2,3}$": Pattern("a rack: row and position, such as A01", "ZZ01"),
     r"^[a-z0-9.-]+/[a-z0-9.-]+$": Pattern("maker/model in lower case, such as nvidia/sn5600", "stand/in"),
     DOMAIN: Pattern("a DNS domain in lower case, such as pod-a.example.net", "stand-in.invalid"),
-    r"^[0-9]{1,2}\+[0-9]$": Pattern("an erasure code as k+m, such as 4+2", "2+1"),
     r"^[0-9]{3}$": Pattern('a driver branch, such as "580"', "580"),
     r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$": Pattern("a MAC address in lower case, such as 00:00:5e:00:01:01", "02:00:00:00:00:01"),
     r"^[0-9][0-9A-Za-z.-]*$": Pattern('a release, such as "202605"', "0"),

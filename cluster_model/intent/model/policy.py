@@ -1,4 +1,4 @@
-"""Policies: the lossless profile, Ceph, GPU power, and the vendors' fact files."""
+"""Policies: the lossless profile, GPU power, and the vendors' fact files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cluster_model.intent.base import FileName, Model, Name
+from cluster_model.intent.base import FileName, Model
 
 Dscp = Annotated[int, Field(ge=0, le=63)]
 Priority = Annotated[int, Field(ge=0, le=7)]
@@ -72,36 +72,6 @@ class Lossless(Model):
     """MTU of switch ports."""
     host_mtu_bytes: Annotated[int, Field(ge=1280, le=9600)] = 9000
     """MTU of host interfaces on compute and storage networks; RoCE's own 4096 bytes fit."""
-
-
-class CephPool(Model):
-    """One pool: give `replicas` or `erasure`."""
-
-    replicas: Annotated[int, Field(ge=1, le=10)] | None = None
-    """Copies of every object."""
-    erasure: Annotated[str, Field(pattern=r"^[0-9]{1,2}\+[0-9]$")] | None = None
-    """Erasure code as k+m, e.g. `4+2`."""
-    share: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Part of the stored data that this pool will hold."""
-
-
-class Ceph(Model):
-    """Ceph on the storage servers."""
-
-    hosts: Name
-    """Server group with the OSDs."""
-    monitors: Name | None = None
-    """Server group with the monitors; default: the control servers, else `hosts`."""
-    monitor_count: Annotated[int, Field(ge=1, le=9)] = 3
-    """Monitors; odd."""
-    failure_domain: Literal["host", "rack", "row"] = "host"
-    """What may fail without losing data: CRUSH's failure domain."""
-    pools: dict[Name, CephPool] = {}
-    """Pools by name."""
-    fill_target: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Raw fill that you plan to run at; checked against the waterline, above which Ceph cannot heal. Default: not checked."""
-    imbalance: Annotated[float, Field(ge=1, le=2)] = 1.1
-    """Fullest OSD over the mean, by which the waterline is lowered."""
 
 
 class GpuPower(Model):

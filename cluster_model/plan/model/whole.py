@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cluster_model.plan.model.cabling import BomLine, Cable
+from cluster_model.plan.model.ceph import CephCluster
 from cluster_model.plan.model.floor import Pdu, Rack, RackPower
 from cluster_model.plan.model.kubernetes import Kubernetes
 from cluster_model.plan.model.networks import Lossless, Network
@@ -54,6 +55,7 @@ class Plan:
     provisioning: Provisioning = field(default_factory=Provisioning)
     topology: tuple[Domain, ...] = ()
     kubernetes: Kubernetes = field(default_factory=Kubernetes)
+    ceph: CephCluster = field(default_factory=CephCluster)
     # Not of __init__: a plan made from another by dataclasses.replace looks up its own devices.
     _switches: dict[str, Switch] = field(default_factory=dict, init=False, repr=False, compare=False)
     _servers: dict[str, Server] = field(default_factory=dict, init=False, repr=False, compare=False)

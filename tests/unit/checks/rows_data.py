@@ -49,17 +49,44 @@ FIRES = {
     },
     "CEP003": {"one": (_pool(replicas=1), "keeps one copy"), "two": (_pool(replicas=2), "keeps two copies")},
     "CEP004": {"m 0": (_pool(erasure="3+0"), "3+0"), "k 1": (_pool(erasure="1+2"), "1+2")},
-    "CEP005": {"m 1": (_pool(erasure="2+1"), "stops when one host is away")},
-    # facts: equal hosts, 0.85 * (N - 1) / N; N = 4 gives .638, divided by an imbalance of 1.1 .579
+    "CEP005": {"m 1": (_pool(erasure="2+1"), "has nothing to spare when one host is away")},
+    # the numbers are those of tests/unit/plan/test_plan_ceph.py
     "CEP006": {
-        "4 hosts": (intent("ceph.fill_target", 0.58), "at a fill of 0.58"),
+        "4 hosts": (intent("ceph.fill_target", 0.58), "at a fill of 0.58 the other hosts cannot take over storage-002"),
+        # a third of the data on a quarter of the capacity
+        "small racks": (
+            chain(intent("ceph.fill_target", 0.57), BY_RACK, _racks("N01", "N02", "N03", "N03")),
+            "at a fill of 0.57 OSDs are nearfull",
+        ),
         "inside the rack": (
-            chain(BY_RACK, _racks("N01", "N01", "N02", "N02"), _pool(replicas=2), intent("ceph.fill_target", 0.39)),
-            "0.39",
+            chain(BY_RACK, _racks("N01", "N01", "N02", "N02"), _pool(replicas=2), intent("ceph.fill_target", 0.38)),
+            "0.38",
+        ),
+    },
+    "CEP018": {
+        "target": (intent("ceph.expand_at", 0.5), "at a fill of 0.5, when fill_target is reached"),
+        "waterline": (
+            chain(intent("ceph.fill_target", None), intent("ceph.expand_at", 0.58)),
+            "at a fill of 0.58, when the waterline is reached",
+        ),
+    },
+    # 3 racks of 2, 1 and 1 hosts of 360 TB: 3 of 4 hosts' worth can be filled
+    "CEP019": {"a rack of two": (BY_RACK, "of 1,440 TB 360 stay empty: 3 racks do not fill alike")},
+    "CEP020": {
+        "inside the rack": (
+            chain(BY_RACK, _racks("N01", "N01", "N02", "N02"), _pool(replicas=2), intent("ceph.fill_target", None)),
+            "storage-001 is rebuilt by few others: above a fill of 0.351 they are nearfull",
         ),
     },
     "CEP007": {
         "above": (intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.5}}), "sum to 1.2")
+    },
+    "CEP021": {
+        "below": (_pool(replicas=3, share=0.6), "shares sum to 0.6"),
+        "nothing left": (
+            intent("ceph.pools", {"a": {"replicas": 3, "share": 1.0}, "b": {"replicas": 3}}),
+            "nothing is left for b",
+        ),
     },
     "CEP008": {"no drives": (items("servers", "storage", model="test/diskless"), "no data drives")},
     "CEP009": {
@@ -125,13 +152,27 @@ SILENT = {
     "CEP004": {"least": _pool(erasure="2+1")},
     "CEP005": {"m 2": _pool(erasure="2+2")},
     "CEP006": {
-        "4 hosts": intent("ceph.fill_target", 0.57),
-        "nothing heals": chain(intent("ceph.fill_target", 0.9), BY_RACK, _racks("N01", "N02", "N03", "N03")),
+        "4 hosts": intent("ceph.fill_target", 0.54),
+        "small racks": chain(intent("ceph.fill_target", 0.51), BY_RACK, _racks("N01", "N02", "N03", "N03")),
+        "no pools": chain(intent("ceph.fill_target", 0.9), intent("ceph.pools", {})),
         "inside the rack": chain(
-            BY_RACK, _racks("N01", "N01", "N02", "N02"), _pool(replicas=2), intent("ceph.fill_target", 0.38)
+            BY_RACK, _racks("N01", "N01", "N02", "N02"), _pool(replicas=2), intent("ceph.fill_target", 0.35)
         ),
     },
+    "CEP018": {
+        "below": intent("ceph.expand_at", 0.49),
+        "no pools": chain(intent("ceph.expand_at", 0.9), intent("ceph.pools", {})),
+    },
+    "CEP019": {"even": chain(BY_RACK, _racks("N01", "N02", "N01", "N02"), _pool(replicas=2))},
+    "CEP020": {
+        "told": chain(BY_RACK, _racks("N01", "N01", "N02", "N02"), _pool(replicas=2), intent("ceph.fill_target", 0.3)),
+        "all others": intent("ceph.fill_target", None),
+    },
     "CEP007": {"one": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.3}})},
+    "CEP021": {
+        "rest": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.9}, "b": {"replicas": 3}}),
+        "one": _pool(replicas=3),
+    },
     "CEP008": {"other group": items("servers", "gpu", model="test/diskless")},
     "CEP009": {"five": intent("ceph.monitor_count", 5)},
     "CEP010": {"one": intent("ceph.monitor_count", 1)},

@@ -23,6 +23,7 @@ from cluster_model.catalogue.platform_types import Platform
 from cluster_model.catalogue.types import DeviceType, Gpu
 from cluster_model.checks.design import Design
 from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.source.facts_csv import FactTables
 from cluster_model.plan.model import (
     Cable,
     CageMode,
@@ -39,6 +40,7 @@ from cluster_model.plan.model import (
     Switch,
     SwitchPort,
 )
+from cluster_model.plan.services.ceph import plan_ceph
 
 Change = Callable[[Design], Design]
 
@@ -417,7 +419,16 @@ def _lossless() -> Lossless:
 @cache
 def small_design() -> Design:
     """Return the small design; it is frozen, so all tests share it."""
-    return Design(_plan(), Cluster.model_validate(INTENT), make_catalogue())
+    return _make_design(_plan(), Cluster.model_validate(INTENT), make_catalogue(), FactTables())
+
+
+def _make_design(plan: Plan, cluster: Cluster, catalogue: Catalogue, facts: FactTables) -> Design:
+    """Return a design whose Ceph is planned from the rest, as it would be."""
+    group = cluster.ceph.hosts if cluster.ceph else ""
+    host = next((server for server in plan.servers if server.group == group), None)
+    block = catalogue.server(host.model) if host else None
+    ceph = plan_ceph(cluster, block.drives if block else None, plan.servers, plan.racks)
+    return Design(replace(plan, ceph=ceph), cluster, catalogue, facts)
 
 
 # --- ways to change one thing --------------------------------------------------------------------------------------------------
@@ -435,7 +446,7 @@ def chain(*changes: Change) -> Change:
 
 
 def _with(design: Design, plan: Plan | None = None, cluster: Cluster | None = None, catalogue: Catalogue | None = None) -> Design:
-    return Design(plan or design.plan, cluster or design.cluster, catalogue or design.catalogue, design.facts)
+    return _make_design(plan or design.plan, cluster or design.cluster, catalogue or design.catalogue, design.facts)
 
 
 def intent(path: str, value: Any) -> Change:

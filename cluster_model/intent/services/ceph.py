@@ -1,0 +1,68 @@
+"""What an intent says of Ceph: where its data lies, in which pools, and how full it may get."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from cluster_model.intent.base import Model, Name, Pattern
+
+ERASURE = r"^[0-9]{1,2}\+[0-9]$"
+PATTERNS: dict[str, Pattern] = {ERASURE: Pattern("an erasure code as k+m, such as 4+2", "2+1")}
+"""What each pattern means, and a text that fits it."""
+EXAMPLES: dict[str, Any] = {
+    "ceph": {"hosts": "storage", "pools": {"datasets": {"replicas": 3}, "archive": {"erasure": "4+2"}}},
+    "monitors": "control",
+    "fill_target": 0.5,
+    "expand_at": 0.4,
+    "osd_mb_per_s": 300,
+    "share": 0.5,
+    "replicas": 3,
+    "erasure": "4+2",
+}
+"""What an unset key shows in a new cluster.yml."""
+
+
+class CephPool(Model):
+    """One pool: give `replicas` or `erasure`."""
+
+    replicas: Annotated[int, Field(ge=1, le=10)] | None = None
+    """Copies of every object."""
+    erasure: Annotated[str, Field(pattern=ERASURE)] | None = None
+    """Erasure code as k+m, e.g. `4+2`."""
+    share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Part of the stored data that this pool will hold; pools that say none share the rest evenly."""
+
+
+class CephRecovery(Model):
+    """How fast what a lost server held is rebuilt on the others: what `gpuyard storage` computes hours from."""
+
+    profile: Literal["balanced", "high_client_ops", "high_recovery_ops"] = "balanced"
+    """Ceph's mClock profile meanwhile, which keeps a half, two fifths or seven tenths of an OSD for rebuilding."""
+    osd_mb_per_s: Annotated[float, Field(gt=0, le=20_000)] | None = None
+    """What one OSD was seen to take in meanwhile, MB/s (10^6 bytes). Default: the profile's part of what Ceph takes a drive for,
+    1200 MiB/s for flash and 150 MiB/s for one that spins, which pays for reads too."""
+
+
+class Ceph(Model):
+    """Ceph on the storage servers."""
+
+    hosts: Name
+    """Server group with the OSDs."""
+    monitors: Name | None = None
+    """Server group with the monitors; default: the control servers, else `hosts`."""
+    monitor_count: Annotated[int, Field(ge=1, le=9)] = 3
+    """Monitors; odd."""
+    failure_domain: Literal["host", "rack", "row"] = "host"
+    """What may fail without losing data: CRUSH's failure domain."""
+    pools: dict[Name, CephPool] = {}
+    """Pools by name."""
+    fill_target: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Raw fill that you plan to run at; checked against the waterline, above which Ceph cannot heal. Default: not checked."""
+    expand_at: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Raw fill at which you order servers, so that they stand before `fill_target` is reached. Default: not checked."""
+    imbalance: Annotated[float, Field(ge=1, le=2)] = 1.1
+    """Fullest OSD over the mean, by which the waterline is lowered; where the balancer cannot even OSDs it is lowered by more."""
+    recovery: CephRecovery = CephRecovery()
+    """How fast what a lost server held is rebuilt."""

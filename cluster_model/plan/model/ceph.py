@@ -1,0 +1,170 @@
+"""Ceph, as planned: where data lies once the balancer has evened it, and how far it can be filled so that a loss is rebuilt.
+
+A fill is a part of the raw capacity that is built. Capacities are in TB (10^12 bytes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NEARFULL, BACKFILLFULL, FULL = 0.85, 0.90, 0.95
+"""Fill of the fullest OSD at which Ceph warns, rebuilds nothing onto it, and takes no writes. Source: Ceph,
+doc/rados/configuration/mon-config-ref.rst."""
+
+
+def cut_fill(fill: float, digits: int = 3) -> float:
+    """Return a fill, rounded down: what is told as the most must not be too much."""
+    scale = 10.0**digits
+    return int(fill * scale + 1e-9) / scale
+
+
+@dataclass(frozen=True, slots=True)
+class OsdHost:
+    """A server with an OSD on each of its data drives."""
+
+    name: str
+    domain: str  # its failure domain: its own name, its rack's or its row's
+    rack: str
+    row: str
+    osds: int
+    osd_tb: float
+    storage_gbps: int  # of its ports in the storage network
+
+    @property
+    def raw_tb(self) -> float:
+        """Return the capacity of its OSDs."""
+        return self.osds * self.osd_tb
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPool:
+    """A pool: `size` copies or chunks, k and m of an erasure code (0, 0 otherwise)."""
+
+    name: str
+    size: int
+    k: int
+    m: int
+    share: float  # of what is stored
+    pgs: int  # placement groups
+
+    @property
+    def overhead(self) -> float:
+        """Return raw bytes for each byte stored."""
+        return self.size / self.k if self.k else float(self.size)
+
+    @property
+    def losable(self) -> int:
+        """Return how many copies or chunks of an object may go without losing it."""
+        return self.m if self.k else self.size - 1
+
+    @property
+    def min_size(self) -> int:
+        """Return how many copies or chunks have to be there for an object to be read and written.
+
+        Source: Ceph, OSDMonitor::prepare_pool_size, and its option osd_pool_default_min_size, 0.
+        """
+        return self.k + min(1, self.m - 1) if self.k else self.size - self.size // 2
+
+    @property
+    def code(self) -> str:
+        """Return its copies as the intent has them: 3, or 4+2."""
+        return f"{self.k}+{self.m}" if self.k else str(self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class CephLoss:
+    """The worst of the hosts, racks or rows to lose, and what comes of it."""
+
+    kind: str  # host | rack | row
+    name: str
+    raw_tb: float
+    gone: tuple[str, ...]  # pools that may lose objects
+    stopped: tuple[str, ...]  # pools that serve some objects only once they are rebuilt
+    rebuilt: tuple[str, ...]  # pools whose lost copies have another failure domain to go to
+    begins: (
+        str  # with Ceph's own defaults: itself | part (it marks some OSDs out, and waits with the rest) | word; empty: nothing
+    )
+    fullest_domain: float  # fill of the fullest failure domain after that, for each part of fill before
+    fullest: float  # fill of the fullest OSD, likewise
+    hours: float  # to rebuild it at the fill that is planned, at the least; 0 where nothing is rebuilt
+    limit: str  # what takes the longest: drives | network; empty where nothing is rebuilt
+
+    @property
+    def most_fill(self) -> float:
+        """Return the fill up to which no OSD is nearfull afterwards."""
+        return min(1.0, 1 / self.fullest) * NEARFULL
+
+    @property
+    def stops_at(self) -> float:
+        """Return the fill from which rebuilding stops half-way, since an OSD is backfillfull."""
+        return min(1.0, 1 / self.fullest) * BACKFILLFULL
+
+
+@dataclass(frozen=True, slots=True)
+class CephCluster:
+    """Ceph's hosts, pools, and how far they can be filled; without hosts where there is no Ceph."""
+
+    hosts: tuple[OsdHost, ...] = ()
+    failure_domain: str = "host"
+    device_class: str = "ssd"
+    pools: tuple[PlacedPool, ...] = ()
+    fullest_domain: float = 0.0  # fill of the fullest failure domain for each part of fill, all hosts there
+    fullest: float = 0.0  # fill of the fullest OSD, likewise
+    losses: tuple[CephLoss, ...] = ()
+    fill_target: float = 0.0  # 0: none
+    expand_at: float = 0.0  # 0: none
+
+    @property
+    def osds(self) -> int:
+        """Return how many OSDs there are."""
+        return sum(host.osds for host in self.hosts)
+
+    @property
+    def raw_tb(self) -> float:
+        """Return the capacity of all OSDs."""
+        return sum(host.raw_tb for host in self.hosts)
+
+    @property
+    def domains(self) -> int:
+        """Return how many failure domains have OSDs."""
+        return len({host.domain for host in self.hosts})
+
+    @property
+    def waterline(self) -> float:
+        """Return the fill up to which no OSD is nearfull, and none is once a lost host is rebuilt; 0 without pools."""
+        worst = max((loss.fullest for loss in self.losses if loss.kind == "host"), default=0.0)
+        most = max(self.fullest, worst)
+        return min(1.0, 1 / most) * NEARFULL if most else 0.0
+
+    @property
+    def full_at(self) -> float:
+        """Return the fill at which the first OSD is full, with all hosts there: Ceph takes no more writes."""
+        return min(1.0, 1 / self.fullest) * FULL if self.fullest else 0.0
+
+    @property
+    def pgs_per_osd(self) -> float:
+        """Return placement groups that an OSD has a copy or chunk of, in the mean."""
+        return sum(pool.pgs * pool.size for pool in self.pools) / self.osds if self.osds else 0.0
+
+    @property
+    def overhead(self) -> float:
+        """Return raw bytes for each byte stored, over all pools; 0 without pools."""
+        return sum(pool.share * pool.overhead for pool in self.pools)
+
+    def stored_tb(self, fill: float) -> float:
+        """Return what all pools hold at a fill, copies counted once."""
+        return fill * self.raw_tb / self.overhead if self.pools else 0.0
+
+    def fill_with(self, stored_tb: float) -> float:
+        """Return the fill with so much stored."""
+        return stored_tb * self.overhead / self.raw_tb if self.raw_tb else 0.0
+
+    def months_to(self, fill: float, stored_tb: float, growth_tb: float) -> float:
+        """Return the months until a fill is reached, with so much stored and so much added in a month; 0 where it is already."""
+        return max(0.0, self.stored_tb(fill) - stored_tb) / growth_tb
+
+    @property
+    def marks(self) -> dict[str, float]:
+        """Return the fills to look out for, in their order of rank: those of the intent, the waterline, and full."""
+        told = {"expand_at": self.expand_at, "fill_target": self.fill_target}
+        return {name: fill for name, fill in told.items() if fill} | {"waterline": self.waterline, "full": self.full_at}

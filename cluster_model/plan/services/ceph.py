@@ -1,0 +1,89 @@
+"""Plan Ceph: its hosts in their failure domains, its pools, and what each loss comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import log2
+
+from cluster_model.catalogue.types import Drives
+from cluster_model.intent.model.cluster import Cluster
+from cluster_model.intent.services.ceph import Ceph
+from cluster_model.plan.model import Rack, Server
+from cluster_model.plan.model.ceph import CephCluster, OsdHost, PlacedPool
+from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses
+
+PGS_PER_OSD = 100
+"""Source: Ceph's option mon_target_pg_per_osd."""
+LEAST_PGS = 32
+"""Source: Ceph, src/pybind/mgr/pg_autoscaler/module.py, PG_NUM_MIN."""
+RECOVERY = {"balanced": 0.5, "high_client_ops": 0.4, "high_recovery_ops": 0.7}
+"""Part of an OSD that a mClock profile keeps for recovery. Source: Ceph, doc/rados/configuration/mclock-config-ref.rst."""
+DRIVE_MB_PER_S = {"ssd": 1200 * 1.048576, "hdd": 150 * 1.048576}
+"""Source: Ceph's options osd_mclock_max_sequential_bandwidth_ssd and _hdd, 1200 and 150 MiB/s."""
+
+
+def plan_ceph(cluster: Cluster, drives: Drives | None, servers: Sequence[Server], racks: Sequence[Rack]) -> CephCluster:
+    """Return Ceph as planned; without hosts where the intent has no Ceph, or its hosts no drives.
+
+    Args:
+        cluster: the intent.
+        drives: data drives of the hosts' model; None where it has none.
+        servers: servers that are built.
+        racks: racks that they stand in.
+    """
+    ceph = cluster.ceph
+    if ceph is None or drives is None:
+        return CephCluster()
+    rows = {rack.name: rack.row for rack in racks}
+    hosts = tuple(_plan_host(ceph, drives, server, rows) for server in servers if server.group == ceph.hosts)
+    if not hosts:
+        return CephCluster()
+    device_class = "hdd" if drives.rotational else "ssd"  # as BlueStore takes a drive, ObjectStore::get_default_device_class
+    pools = tuple(_plan_pools(ceph, sum(host.osds for host in hosts)))
+    recovery = ceph.recovery
+    mb_per_s = recovery.osd_mb_per_s or DRIVE_MB_PER_S[device_class] * RECOVERY[recovery.profile]
+    terms = Terms(ceph.imbalance, mb_per_s, recovery.osd_mb_per_s is not None, ceph.fill_target or 0.0)
+    return CephCluster(
+        hosts,
+        ceph.failure_domain,
+        device_class,
+        pools,
+        *find_fullest(hosts, pools, ceph.imbalance),
+        list_losses(hosts, pools, terms),
+        ceph.fill_target or 0.0,
+        ceph.expand_at or 0.0,
+    )
+
+
+def _plan_host(ceph: Ceph, drives: Drives, server: Server, rows: dict[str, str]) -> OsdHost:
+    row = rows.get(server.rack, "")
+    domain = {"host": server.name, "rack": server.rack, "row": row}[ceph.failure_domain]
+    gbps = sum(port.speed_gbps for port in server.ports if port.network == "storage")
+    return OsdHost(server.name, domain, server.rack, row, drives.count, drives.capacity_tb, gbps)
+
+
+def _plan_pools(ceph: Ceph, osds: int) -> Iterator[PlacedPool]:
+    """Yield the pools with shares that sum to 1, and placement groups as Ceph's autoscaler deals them."""
+    rest = max(0.0, 1 - sum(pool.share or 0 for pool in ceph.pools.values()))
+    unsaid = sum(pool.share is None for pool in ceph.pools.values())
+    shapes = {name: _read_code(pool.replicas, pool.erasure) for name, pool in ceph.pools.items()}
+    shares = {name: pool.share if pool.share is not None else rest / unsaid for name, pool in ceph.pools.items()}
+    total = sum(shares.values())
+    raw = {name: shares[name] * (size / k if k else size) for name, (size, k, _) in shapes.items()}
+    for name, (size, k, m) in shapes.items():
+        part = raw[name] / sum(raw.values()) if total else 0.0
+        yield PlacedPool(name, size, k, m, shares[name] / total if total else 0.0, _round_pgs(osds * PGS_PER_OSD * part / size))
+
+
+def _read_code(replicas: int | None, erasure: str | None) -> tuple[int, int, int]:
+    """Return copies or chunks, k and m; 0 and 0 without an erasure code."""
+    if erasure is None:
+        return replicas or 1, 0, 0
+    k, _, m = erasure.partition("+")
+    return max(1, int(k) + int(m)), int(k), int(m)
+
+
+def _round_pgs(wanted: float) -> int:
+    """Return the power of two that is nearest, as Ceph's pg_autoscaler does, and no less than its least."""
+    lower: int = 2 ** int(log2(max(wanted, LEAST_PGS)))
+    return lower if wanted - lower < 2 * lower - wanted else 2 * lower
