@@ -10,6 +10,7 @@ from typing import Any
 from cluster_model.catalogue.load import Catalogue
 from cluster_model.collecting import collect
 from cluster_model.plan.model import Plan
+from cluster_model.render.tables import Table
 
 
 def _nothing(_plan: Plan) -> Iterable[Any]:
@@ -35,15 +36,6 @@ class RenderedService:
     summarize: Callable[[Plan], dict[str, Any]]
     describe: Callable[[Plan], Iterable[str | Table]] = _nothing
     groups: Callable[[Plan], Iterable[tuple[str, str]]] = _nothing
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table for people: the head of each column, the rows, and the columns that are set to the right."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: frozenset[int] = frozenset()
 
 
 @cache

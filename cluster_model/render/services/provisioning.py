@@ -9,7 +9,8 @@ from typing import Any
 from cluster_model.plan.model import Plan
 from cluster_model.render.boot.files import render_boot
 from cluster_model.render.drawings.style import format_count
-from cluster_model.render.services import RenderedService, Table
+from cluster_model.render.services import RenderedService
+from cluster_model.render.tables import Table
 
 
 def summarize(plan: Plan) -> dict[str, Any]:
