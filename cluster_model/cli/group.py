@@ -17,6 +17,7 @@ VERBS = (
     "render",
     "diff",
     "show",
+    "storage",
     "verify",
     "bmc",
     "provision",
@@ -28,7 +29,7 @@ VERBS = (
     "schema",
 )
 """Verbs in the order of help; each is `command` in the module of its name, which imports nothing heavy before it runs."""
-ONLY_READ = {"validate", "plan", "diff", "show", "catalogue", "explain", "schema"}
+ONLY_READ = {"validate", "plan", "diff", "show", "storage", "catalogue", "explain", "schema"}
 """Verbs that begin nothing which Ctrl-C would have to undo."""
 
 

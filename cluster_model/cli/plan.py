@@ -11,6 +11,7 @@ import click
 
 from cluster_model.cli.common import accept_inspection, cluster_argument, finding_options, inspect_cluster, open_cluster
 from cluster_model.cli.findings import Format, count_findings
+from cluster_model.cli.tables import format_parts, format_table
 from cluster_model.diagnostic import has_errors
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _describe_purchase(changes: Sequence[BomChange]) -> Iterator[str]:
         for change in changes
     ]
     columns = ("material", "item", "length, m", "built", "planned", "to buy", "freed")
-    yield from _format_table(columns, rows, right={2, 3, 4, 5, 6})
+    yield from format_table(columns, rows, right={2, 3, 4, 5, 6})
     if not rows:
         yield "\nNothing is planned beyond what is built."
 
@@ -116,20 +117,20 @@ def _describe(plan: Plan, state: str = "") -> Iterator[str]:
     for server in plan.servers:
         groups.setdefault(server.group, []).append(server.gpus)
         models[server.group] = server.model
-    yield from _format_table(
+    yield from format_table(
         ("servers", "model", "count", "GPUs"),
         [(name, models[name], f"{len(gpus):,}", f"{sum(gpus):,}" if sum(gpus) else "") for name, gpus in groups.items()],
         right={2, 3},
     )
     columns: tuple[str, ...] = ("network", "kind", "leafs", "borders", "spines", "cores", "host cables", "fabric cables")
     columns = (*columns, "host", "fabric")
-    yield from _format_table(columns, [_row_of_network(network) for network in plan.networks], right=set(range(2, 10)))
+    yield from format_table(columns, [_row_of_network(network) for network in plan.networks], right=set(range(2, 10)))
     columns = ("bandwidth", "hosts", "leaf to spine", "spine to core", "bisection", "oversubscription")
-    yield from _format_table(columns, [_row_of_bandwidth(network) for network in plan.networks], right=set(range(1, 6)))
+    yield from format_table(columns, [_row_of_bandwidth(network) for network in plan.networks], right=set(range(1, 6)))
     pools = [
         (network.name, network.pool, format_count(len(network.slices), "slice")) for network in plan.networks if network.pool
     ]
-    yield from _format_table(("addresses", "pool", "cut into"), pools, right=set())
+    yield from format_table(("addresses", "pool", "cut into"), pools, right=set())
     yield from _describe_separation(plan)
     yield from _describe_tenants(plan)
     yield from _describe_border(plan)
@@ -196,7 +197,7 @@ def _describe_tenants(plan: Plan) -> Iterator[str]:
     shown = plan.tenants[:MAX_TENANTS]
     rows = [row for tenant in shown for row in _rows_of_tenant(tenant, members[tenant.name])]
     columns = ("tenant", "id", "VRF", "VNI", "servers", "GPU quota", "subnet", "VLAN", "prefix", "reaches")
-    yield from _format_table(columns, rows, right={1, 3, 4, 5, 7})
+    yield from format_table(columns, rows, right={1, 3, 4, 5, 7})
     if len(plan.tenants) > len(shown):
         yield f"  and {format_count(len(plan.tenants) - len(shown), 'more tenant')}"
 
@@ -217,7 +218,7 @@ def _describe_border(plan: Plan) -> Iterator[str]:
             links[way.peer] = links.get(way.peer, 0) + 1
     rows = [row for peer in plan.border_peers for row in _rows_of_peer(peer, links.get(peer.name, 0))]
     columns = ("border peer", "AS", "links", "at most", "accepted", "announced", "for")
-    yield from _format_table(columns, rows, right={1, 2})
+    yield from format_table(columns, rows, right={1, 2})
 
 
 def _rows_of_peer(peer: BorderPeer, links: int) -> Iterator[tuple[str, ...]]:
@@ -252,14 +253,10 @@ def _wrap(words: Sequence[str], width: int = WRAP) -> list[str]:
 
 
 def _describe_services(plan: Plan) -> Iterator[str]:
-    from cluster_model.render.services import Table, list_services
+    from cluster_model.render.services import list_services
 
     for service in list_services():
-        for part in service.describe(plan):
-            if isinstance(part, Table):
-                yield from _format_table(part.heads, list(part.rows), right=set(part.right))
-            else:
-                yield part
+        yield from format_parts(service.describe(plan))
 
 
 def _describe_power(plan: Plan) -> Iterator[str]:
@@ -277,7 +274,7 @@ def _describe_power(plan: Plan) -> Iterator[str]:
     rows = [(_fold([entry.rack for entry in entries]), *key) for key, entries in kinds.items()]
     columns = ("racks", "kW at most", "limit", "fullest feed", "feed lost", "feed limit", "GPU cap", "cap, feed lost")
     shown = rows[:24]
-    yield from _format_table(columns, shown, right=set(range(1, 8)))
+    yield from format_table(columns, shown, right=set(range(1, 8)))
     if len(rows) > len(shown):
         yield f"  and {format_count(len(rows) - len(shown), 'more kind')} of rack"
     where = f"{format_count(len(plan.racks), 'rack')} of {format_count(len({rack.row for rack in plan.racks}), 'row')}"
@@ -290,16 +287,3 @@ def _fold(names: Sequence[str]) -> str:
 
 def _short(model: str) -> str:
     return model.rpartition("/")[2]
-
-
-def _format_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: set[int]) -> Iterator[str]:
-    """Yield an empty line, the head and the rows; columns without any value are left out."""
-    if not rows:
-        return
-    kept = [index for index in range(len(columns)) if any(row[index] for row in rows)]
-    widths = {index: max(len(row[index]) for row in (columns, *rows)) for index in kept}
-    yield ""
-    for number, row in enumerate((columns, *rows)):
-        cells = [row[index].rjust(widths[index]) if index in right else row[index].ljust(widths[index]) for index in kept]
-        line = "  ".join(cells).rstrip()
-        yield click.style(line, dim=True) if number == 0 else line
