@@ -35,12 +35,7 @@ def list_pools(design: Design) -> Iterator[PoolShape]:
     """Yield the pools of Ceph; none where there is no Ceph."""
     ceph = design.cluster.ceph
     for name, pool in (ceph.pools if ceph else {}).items():
-        where = f"ceph.pools.{name}"
-        if pool.erasure:
-            k, _, m = pool.erasure.partition("+")
-            yield PoolShape(f"{where}.erasure", name, int(k) + int(m), int(k), int(m))
-        elif pool.replicas:
-            yield PoolShape(f"{where}.replicas", name, pool.replicas, 0, 0)
+        yield PoolShape(f"ceph.pools.{name}.{'erasure' if pool.erasure else 'replicas'}", name, *pool.shape)
 
 
 def _domains(design: Design) -> Counter[str]:

@@ -8,16 +8,12 @@ from collections.abc import Iterator
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.plan.model.ceph import CephCluster, CephLoss, cut_fill
+from cluster_model.plan.model.ceph import cut_fill
 
 UNEVEN = 1.05
 """How much fuller than the mean the fullest domain may be before it is told. Our own choice; the balancer leaves as much."""
 CROWDED = 1.25
 """How much fuller than evenly spread a lost host may leave a failure domain before it is told. Our own choice."""
-
-
-def _worst_host(ceph: CephCluster) -> CephLoss | None:
-    return next((loss for loss in ceph.losses if loss.kind == "host"), None)
 
 
 class AboveWaterline(Rule):
@@ -46,7 +42,7 @@ class AboveWaterline(Rule):
         ceph = design.plan.ceph
         if not ceph.fill_target or not ceph.waterline or ceph.fill_target <= ceph.waterline:
             return
-        worst = _worst_host(ceph)
+        worst = ceph.lost_host
         what = f"the other hosts cannot take over {worst.name}" if worst and worst.fullest > ceph.fullest else "OSDs are nearfull"
         yield self.finding(
             "ceph.fill_target",
@@ -148,7 +144,7 @@ class CrowdedRebuild(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph, intent = design.plan.ceph, design.cluster.ceph
-        worst = _worst_host(ceph)
+        worst = ceph.lost_host
         if intent is None or ceph.fill_target or worst is None:
             return
         even = ceph.raw_tb / (ceph.raw_tb - worst.raw_tb)

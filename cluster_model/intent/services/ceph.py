@@ -34,6 +34,14 @@ class CephPool(Model):
     share: Annotated[float, Field(gt=0, le=1)] | None = None
     """Part of the stored data that this pool will hold; pools that say none share the rest evenly."""
 
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Copies or chunks of an object, and k and m of an erasure code; 0 and 0 without one, 0 copies where none are said."""
+        if self.erasure is None:
+            return self.replicas or 0, 0, 0
+        k, _, m = self.erasure.partition("+")
+        return int(k) + int(m), int(k), int(m)
+
 
 class CephRecovery(Model):
     """How fast what a lost server held is rebuilt on the others: what `gpuyard storage` computes hours from."""

@@ -18,6 +18,16 @@ def cut_fill(fill: float, digits: int = 3) -> float:
     return int(fill * scale + 1e-9) / scale
 
 
+def find_fill(ratio: float, fullest: float) -> float:
+    """Return the fill at which the fullest OSD is at a ratio; 0 where nothing is known of it.
+
+    Args:
+        ratio: one of those above.
+        fullest: fill of the fullest OSD for each part of fill, 1 at the least.
+    """
+    return ratio / max(1.0, fullest) if fullest else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class OsdHost:
     """A server with an OSD on each of its data drives."""
@@ -81,9 +91,7 @@ class CephLoss:
     gone: tuple[str, ...]  # pools that may lose objects
     stopped: tuple[str, ...]  # pools that serve some objects only once they are rebuilt
     rebuilt: tuple[str, ...]  # pools whose lost copies have another failure domain to go to
-    begins: (
-        str  # with Ceph's own defaults: itself | part (it marks some OSDs out, and waits with the rest) | word; empty: nothing
-    )
+    begins: str  # with Ceph's defaults: itself | part (it marks some OSDs out, no more) | word; empty where nothing is rebuilt
     fullest_domain: float  # fill of the fullest failure domain after that, for each part of fill before
     fullest: float  # fill of the fullest OSD, likewise
     hours: float  # to rebuild it at the fill that is planned, at the least; 0 where nothing is rebuilt
@@ -92,12 +100,12 @@ class CephLoss:
     @property
     def most_fill(self) -> float:
         """Return the fill up to which no OSD is nearfull afterwards."""
-        return min(1.0, 1 / self.fullest) * NEARFULL
+        return find_fill(NEARFULL, self.fullest)
 
     @property
     def stops_at(self) -> float:
         """Return the fill from which rebuilding stops half-way, since an OSD is backfillfull."""
-        return min(1.0, 1 / self.fullest) * BACKFILLFULL
+        return find_fill(BACKFILLFULL, self.fullest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +140,18 @@ class CephCluster:
     @property
     def waterline(self) -> float:
         """Return the fill up to which no OSD is nearfull, and none is once a lost host is rebuilt; 0 without pools."""
-        worst = max((loss.fullest for loss in self.losses if loss.kind == "host"), default=0.0)
-        most = max(self.fullest, worst)
-        return min(1.0, 1 / most) * NEARFULL if most else 0.0
+        lost = self.lost_host
+        return find_fill(NEARFULL, max(self.fullest, lost.fullest) if lost else self.fullest)
+
+    @property
+    def lost_host(self) -> CephLoss | None:
+        """Return the worst host to lose; None without pools, or where there is only one."""
+        return next((loss for loss in self.losses if loss.kind == "host"), None)
 
     @property
     def full_at(self) -> float:
         """Return the fill at which the first OSD is full, with all hosts there: Ceph takes no more writes."""
-        return min(1.0, 1 / self.fullest) * FULL if self.fullest else 0.0
+        return find_fill(FULL, self.fullest)
 
     @property
     def pgs_per_osd(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import log2
 
 from cluster_model.catalogue.types import Drives
@@ -10,7 +11,7 @@ from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.services.ceph import Ceph
 from cluster_model.plan.model import Rack, Server
 from cluster_model.plan.model.ceph import CephCluster, OsdHost, PlacedPool
-from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses
+from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses, share_raw
 
 PGS_PER_OSD = 100
 """Source: Ceph's option mon_target_pg_per_osd."""
@@ -66,21 +67,14 @@ def _plan_pools(ceph: Ceph, osds: int) -> Iterator[PlacedPool]:
     """Yield the pools with shares that sum to 1, and placement groups as Ceph's autoscaler deals them."""
     rest = max(0.0, 1 - sum(pool.share or 0 for pool in ceph.pools.values()))
     unsaid = sum(pool.share is None for pool in ceph.pools.values())
-    shapes = {name: _read_code(pool.replicas, pool.erasure) for name, pool in ceph.pools.items()}
     shares = {name: pool.share if pool.share is not None else rest / unsaid for name, pool in ceph.pools.items()}
     total = sum(shares.values())
-    raw = {name: shares[name] * (size / k if k else size) for name, (size, k, _) in shapes.items()}
-    for name, (size, k, m) in shapes.items():
-        part = raw[name] / sum(raw.values()) if total else 0.0
-        yield PlacedPool(name, size, k, m, shares[name] / total if total else 0.0, _round_pgs(osds * PGS_PER_OSD * part / size))
-
-
-def _read_code(replicas: int | None, erasure: str | None) -> tuple[int, int, int]:
-    """Return copies or chunks, k and m; 0 and 0 without an erasure code."""
-    if erasure is None:
-        return replicas or 1, 0, 0
-    k, _, m = erasure.partition("+")
-    return max(1, int(k) + int(m)), int(k), int(m)
+    placed = []
+    for name, pool in ceph.pools.items():
+        size, k, m = pool.shape
+        placed.append(PlacedPool(name, max(1, size), k, m, shares[name] / total, LEAST_PGS))
+    for each, part in share_raw(placed):
+        yield replace(each, pgs=_round_pgs(osds * PGS_PER_OSD * part / each.size))
 
 
 def _round_pgs(wanted: float) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from statistics import NormalDist
 
-from cluster_model.plan.model.ceph import NEARFULL, CephCluster, CephLoss, OsdHost, PlacedPool
+from cluster_model.plan.model.ceph import NEARFULL, CephCluster, CephLoss, OsdHost, PlacedPool, find_fill
 
 DEVIATION = 5
 """Placement groups off its share at which the balancer leaves an OSD alone, pool by pool. Source: upmap_max_deviation of Ceph's
@@ -108,7 +108,7 @@ def find_fullest(hosts: Sequence[OsdHost], pools: Sequence[PlacedPool], imbalanc
     0 and 0 without pools.
     """
     domains = _weigh(hosts)
-    return _measure([_hold(domains, pool, share) for pool, share in _share_raw(pools)], domains, domains.raw_tb, imbalance)
+    return _measure([_hold(domains, pool, share) for pool, share in share_raw(pools)], domains, domains.raw_tb, imbalance)
 
 
 def list_losses(hosts: Sequence[OsdHost], pools: Sequence[PlacedPool], terms: Terms) -> tuple[CephLoss, ...]:
@@ -205,7 +205,7 @@ def measure_move(old: CephCluster, new: CephCluster) -> float:
 def _share_hosts(ceph: CephCluster) -> dict[str, float]:
     weights = _weigh(ceph.hosts).weights
     held = dict.fromkeys(weights, 0.0)
-    for pool, share in _share_raw(ceph.pools):
+    for pool, share in share_raw(ceph.pools):
         for domain, part in spread(weights, pool.size).items():
             held[domain] += share * part
     return {host.name: held[host.domain] * host.raw_tb / weights[host.domain] for host in ceph.hosts}
@@ -220,7 +220,7 @@ def _weigh(hosts: Iterable[OsdHost]) -> Domains:
     return Domains(dict(weights), dict(osds))
 
 
-def _share_raw(pools: Sequence[PlacedPool]) -> list[tuple[PlacedPool, float]]:
+def share_raw(pools: Sequence[PlacedPool]) -> list[tuple[PlacedPool, float]]:
     """Return each pool with its part of all raw bytes."""
     total = sum(pool.share * pool.overhead for pool in pools)
     return [(pool, pool.share * pool.overhead / total) for pool in pools] if total else []
@@ -253,7 +253,7 @@ def _lose(
     stopped = tuple(pool.name for pool in pools if copies <= pool.losable and pool.size - copies < pool.min_size)
     rebuilt, held, shares, reads = [], [], 0.0, 0.0
     gained = dict.fromkeys(after.weights, 0.0)
-    for pool, share in _share_raw(pools):
+    for pool, share in share_raw(pools):
         stood = _hold(before, pool, share)
         if len(after.weights) < min(pool.size, len(before.weights)):  # no other domain to go to: the rest stays where it is
             held.append(stood)
@@ -265,7 +265,7 @@ def _lose(
         for domain, weight in after.weights.items():
             gained[domain] += max(0.0, held[-1].parts[domain] - stood.parts[domain] * weight / before.weights[domain])
     fullest_domain, fullest = _measure(held, after, before.raw_tb, terms.imbalance)
-    fill = terms.fill or (min(1.0, 1 / fullest) * NEARFULL if fullest else 0.0)
+    fill = terms.fill or find_fill(NEARFULL, fullest)
     hours, limit = _time(left, gained, fill * before.raw_tb, reads / shares, terms) if rebuilt else (0.0, "")
     begins = _find_beginning(lost, left) if rebuilt else ""
     lost_tb = sum(host.raw_tb for host in lost)
