@@ -15,6 +15,7 @@ import pytest
 
 from cluster_model import __version__
 from cluster_model.intent.load import INPUT_BYTES, compute_digest, list_inputs, load_cluster, sum_inputs
+from tests.programs import load_program
 
 pytest.importorskip("ansible")
 ROOT = Path(__file__).parents[2]
@@ -59,12 +60,7 @@ def list_inventory(place, **env):
 
 
 def load_plugin():
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("gpuyard_plugin", PLUGIN)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_program(PLUGIN)
 
 
 def test_it_imports_nothing_of_ours():

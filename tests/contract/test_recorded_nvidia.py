@@ -1,6 +1,5 @@
 """What NVIDIA's tools printed on a machine with an H200, read by our own: survey, power, probe, `verify hosts` and roles."""
 
-import importlib.util
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from cluster_model.catalogue.load import load_catalogue
 from cluster_model.pipeline import inspect
 from cluster_model.transport.sweep import Reply
 from cluster_model.verify.hosts.compare import Told, compare_hosts, read_reply
+from tests.programs import load_program
 from tests.slowness import stretch
 
 POLICY = {"count": 1, "cap_w": 500, "cap_feed_lost_w": 400, "on_feed_loss": "cap", "timezone": "UTC", "schedule": []}
@@ -32,10 +32,7 @@ PROGRAMS = {
 
 def load(path):
     """Return a program as a module."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_program(ROOT / path)
 
 
 @pytest.fixture

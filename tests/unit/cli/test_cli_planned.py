@@ -1,7 +1,7 @@
 """`gpuyard plan --planned`: the cluster as it is planned, and what has to be bought for it."""
 
 import json
-import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,20 +18,9 @@ def run(*words):
 
 
 @pytest.fixture
-def raised(tmp_path):
-    """Return a copy of driving with a text of its intent exchanged."""
-
-    def exchange(*pairs):
-        shutil.copytree(ROOT / DRIVING, tmp_path / "driving", dirs_exist_ok=True)
-        intent = tmp_path / "driving/cluster.yml"
-        text = intent.read_text("utf-8")
-        for old, new in pairs:
-            assert old in text
-            text = text.replace(old, new)
-        intent.write_text(text, "utf-8")
-        return str(tmp_path / "driving")
-
-    return exchange
+def raised(exchanged):
+    """Return a copy of driving with texts of its intent exchanged."""
+    return partial(exchanged, "driving")
 
 
 def test_it_is_the_summary_of_the_cluster_that_is_built_as_planned(raised):

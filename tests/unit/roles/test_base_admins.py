@@ -2,7 +2,6 @@
 
 import datetime
 import grp
-import importlib.util
 import json
 import os
 import pwd
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import load_program
 from tests.slowness import stretch
 
 ADMINS = Path(__file__).parents[3] / "roles/base/files/admins.py"
@@ -28,9 +28,7 @@ NOW = datetime.datetime(2026, 7, 1, 12, 0, 0)
 @pytest.fixture
 def admins(monkeypatch):
     monkeypatch.setenv("TZ", "Etc/GMT-8")
-    spec = importlib.util.spec_from_file_location("gpuyard_base_admins", ADMINS)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_program(ADMINS)
     time.tzset()
     yield module
     monkeypatch.undo()

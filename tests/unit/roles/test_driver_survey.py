@@ -1,9 +1,10 @@
 """What the survey of role nvidia_driver makes of kernels and of the boot loader, which no container has."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+
+from tests.programs import load_program
 
 SURVEY = Path(__file__).parents[3] / "roles/nvidia_driver/files/survey.py"
 KERNELS = ["6.1.0-9-amd64", "6.1.0-44-amd64", "6.1.0-44-cloud-amd64", "6.1.0-45-amd64"]
@@ -11,10 +12,7 @@ KERNELS = ["6.1.0-9-amd64", "6.1.0-44-amd64", "6.1.0-44-cloud-amd64", "6.1.0-45-
 
 @pytest.fixture
 def survey():
-    spec = importlib.util.spec_from_file_location("gpuyard_driver_survey", SURVEY)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_program(SURVEY)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The program of role gpu_power against the double of nvidia-smi: limits, the schedule, lost feeds, missing GPUs, drift."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 import yaml
 
 from cluster_model.intent.model.policy import GpuPower
+from tests.programs import load_program
 
 ROOT = Path(__file__).parents[3]
 DOUBLES = ROOT / "tests/roles/repository/packages"
@@ -25,9 +25,7 @@ NIGHT = {"name": "night", "from": "22:00", "to": "06:00", "days": ["fri"], "watt
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """Load the program as a module with files of its own."""
-    spec = importlib.util.spec_from_file_location("gpuyard_gpu_power", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_program(PROGRAM)
     monkeypatch.setattr(module, "POLICY", tmp_path / "gpu-power.json")
     monkeypatch.setattr(module, "STATE", tmp_path / "state/gpu-power-feed-lost")
     monkeypatch.delenv("JOURNAL_STREAM", raising=False)

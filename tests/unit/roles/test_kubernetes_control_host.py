@@ -1,6 +1,5 @@
 """What role kubernetes_control finds out about a host itself, with doubles of the programs that it asks."""
 
-import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from cluster_model.render.kubernetes.endpoint import render_endpoint
 from tests.planned import open_example
+from tests.programs import load_program
 
 PROGRAM = Path(__file__).parents[3] / "roles/kubernetes_control/files/host.py"
 
@@ -16,9 +16,7 @@ PROGRAM = Path(__file__).parents[3] / "roles/kubernetes_control/files/host.py"
 @pytest.fixture
 def program(monkeypatch):
     """Load the program as a module; `answers` has what a command prints in which these words are."""
-    spec = importlib.util.spec_from_file_location("host", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_program(PROGRAM)
     module.answers = {}
     monkeypatch.setattr(
         module, "ask", lambda *words: next((said for part, said in module.answers.items() if part in " ".join(words)), "")
@@ -113,7 +111,5 @@ def test_selinux_is_told_where_it_keeps_keepalived_from_asking(program, capsys, 
 
 
 def test_a_program_that_is_not_there_says_nothing():
-    spec = importlib.util.spec_from_file_location("host", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_program(PROGRAM)
     assert module.ask("no-such-program-of-ours") == ""

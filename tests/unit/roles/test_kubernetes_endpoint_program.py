@@ -1,11 +1,12 @@
 """The program that has the API server's address on a control server; tests/system/test_api_address.py runs it for real."""
 
-import importlib.util
 import socket
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.programs import load_program
 
 ADD = "address replace 10.72.143.255/32 dev lo label lo:api"
 FLUSH = "-4 address flush dev lo label lo:api"
@@ -18,10 +19,7 @@ class EndError(Exception):
 
 @pytest.fixture
 def program():
-    spec = importlib.util.spec_from_file_location("endpoint", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_program(PROGRAM)
 
 
 @pytest.fixture

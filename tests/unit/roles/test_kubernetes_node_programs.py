@@ -1,7 +1,6 @@
 """What the role kubernetes_node looks at on a host, and asks the API server: its programs, on hosts that no container here is."""
 
 import hashlib
-import importlib.util
 import json
 import os
 import subprocess
@@ -10,6 +9,8 @@ from base64 import b64encode
 from pathlib import Path
 
 import pytest
+
+from tests.programs import load_program
 
 FILES = Path(__file__).parents[3] / "roles/kubernetes_node/files"
 NAME = "kubernetes.lab.example.net"
@@ -180,9 +181,7 @@ def test_whose_the_proxy_is(text, tmp_path):
     ],
 )
 def test_whose_the_proxy_is_where_rpm_knows(query, changed, expected, tmp_path, monkeypatch):
-    spec = importlib.util.spec_from_file_location("kubernetes_node_look", FILES / "node.py")
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
+    program = load_program(FILES / "node.py")
     rpm = tmp_path / "rpm"
     rpm.write_text(f"#!/bin/sh\n[ $1 = -q ] && printf '{query}' || echo '{changed}'\n")
     rpm.chmod(0o755)

@@ -1,6 +1,5 @@
 """What role kubernetes_control says to the cluster, with a double of kubectl: the plan's objects, and how a server joins."""
 
-import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import yaml
 
 from cluster_model.render.services.kubernetes import render_kubernetes
 from tests.planned import open_example
+from tests.programs import load_program
 
 FILES = Path(__file__).parents[3] / "roles/kubernetes_control/files"
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -75,10 +75,7 @@ class Cluster:
 
 
 def load(name):
-    spec = importlib.util.spec_from_file_location(name, FILES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_program(FILES / f"{name}.py")
 
 
 @pytest.fixture

@@ -1,13 +1,14 @@
 """The program of role kubernetes_control, with doubles of etcd's and kubeadm's tools; tests/kubernetes runs it on a cluster."""
 
 import base64
-import importlib.util
 import json
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.programs import load_program
 
 PROGRAM = Path(__file__).parents[3] / "roles/kubernetes_control/files/gpuyard_kubernetes.py"
 # As kubeadm writes them: the API server's and etcd's have annotations, the others have none.
@@ -25,9 +26,7 @@ MEMBERS = {
 @pytest.fixture
 def program(tmp_path, monkeypatch):
     """Load the program as a module with folders of its own; `answers` has what a command says in which these words are."""
-    spec = importlib.util.spec_from_file_location("gpuyard_kubernetes", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_program(PROGRAM)
     module.answers, module.asked = {}, []
 
     def run(*command, stdin=None, limit_s=0):

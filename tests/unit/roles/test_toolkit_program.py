@@ -1,17 +1,14 @@
 """The program of role container_toolkit: what it reads of the host; its scenario runs it on containerd itself."""
 
-import importlib.util
 import json
 import tomllib
 from pathlib import Path
 
 import pytest
 
-SPEC = importlib.util.spec_from_file_location(
-    "container_toolkit_program", Path(__file__).parents[3] / "roles/container_toolkit/files/toolkit.py"
-)
-program = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(program)
+from tests.programs import load_program
+
+program = load_program(Path(__file__).parents[3] / "roles/container_toolkit/files/toolkit.py")
 
 # As `containerd config dump` of containerd 1.6 and 2.0 print it.
 DUMPS = {

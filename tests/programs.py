@@ -1,0 +1,12 @@
+"""Programs of roles and plugins, which lie in no package, as modules."""
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+
+def load_program(path):
+    """Return a program as a module of its own each time: what a test sets in it, no other sees."""
+    spec = spec_from_file_location(f"gpuyard_{Path(path).stem}", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
