@@ -153,19 +153,21 @@ def _name(ceph: CephCluster, pools: tuple[str, ...]) -> str:
 
 
 def _word_waterline(ceph: CephCluster) -> Iterator[str]:
-    host, *wider = ceph.losses
+    host = ceph.lost_host
     yield f"The waterline is a fill of {cut_fill(ceph.waterline):g}."
-    if host.gone:
+    if host is not None and host.gone:
         yield f"{host.name} alone may hold objects of {', '.join(host.gone)}: they are lost with it."
-    if host.rebuilt:
+    if host is not None and host.rebuilt:
         yield f"Above it OSDs are nearfull ({NEARFULL:g}), at the latest when {host.name} was lost and is rebuilt."
         yield f"From {cut_fill(host.stops_at):g} on they are backfillfull ({BACKFILLFULL:g}) before that, and rebuilding stops."
     else:
         yield f"Above it OSDs are nearfull ({NEARFULL:g})."
-    if not host.rebuilt and not host.gone:
+    if host is None:
+        yield "There is one host: all is lost with it."
+    elif not host.rebuilt and not host.gone:
         yield "What a lost host held has no other place to go: it lacks a copy until the host is back."
-    for loss in wider:
-        if loss.rebuilt and loss.most_fill < ceph.waterline:
+    for loss in ceph.losses:
+        if loss is not host and loss.rebuilt and loss.most_fill < ceph.waterline:
             fills = f"{cut_fill(loss.most_fill):g} and {cut_fill(loss.stops_at):g}"
             yield f"With {loss.kind} {loss.name} lost the same is true of {fills}."
     yield f"At {cut_fill(ceph.full_at):g} the first OSD is full ({FULL:g}) with all hosts there, and Ceph takes no more writes."

@@ -98,6 +98,15 @@ def test_what_the_rules_find_of_ceph_is_told_beside_the_numbers(changed):
     assert "The waterline is a fill of " in said.stdout
 
 
+def test_a_single_host_is_told(tmp_path):
+    text = (ROOT / "tests/errors/bases/storage.yml").read_text("utf-8").replace("count: 4", "count: 1")
+    (tmp_path / "cluster.yml").write_text(text.replace("replicas: 3", "replicas: 1"), "utf-8")
+    said = run(str(tmp_path), "--add", "1")
+    assert said.exit_code == 0, said.output
+    assert "There is one host: all is lost with it.\n" in said.stdout
+    assert "storage-001 alone may hold objects of datasets: they are lost with it.\n" in said.stdout
+
+
 def test_amounts_have_the_units_that_ceph_shows():
     def stored(amount):
         return json.loads(run(POD, "--stored", amount, "--format", "json").stdout)["stored"]["tb"]
