@@ -41,7 +41,8 @@ def pytest_addoption(parser):
 
 
 LONGEST = (
-    *("tests/system/test_t", "tests/molecule/", "tests/system/", "tests/kubernetes/", "tests/docs/", "tests/ibsim/"),
+    *("tests/system/test_t", "tests/molecule/", "tests/system/", "tests/kubernetes/", "tests/ceph/", "tests/docs/"),
+    "tests/ibsim/",
     "tests/contract/test_gate.py",
     *("tests/roles/test_role_arguments.py", "tests/unit/cli/test_cli_new.py", "tests/roles/test_ansible_lint.py"),
 )

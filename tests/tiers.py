@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from pathlib import PurePath
 from typing import Any
 
-FOLDERS = ("tests/ibsim/", "tests/kubernetes/", "tests/molecule/", "tests/system/")
+FOLDERS = ("tests/ceph/", "tests/ibsim/", "tests/kubernetes/", "tests/molecule/", "tests/system/")
 """Every test in these is of the machine tier."""
 
 HELPERS = {
@@ -30,6 +30,7 @@ FIXTURE = "machine_tier"
 REFUSED = {
     *("apt", "apt-get", "pip", "pip3", "uv"),
     *("ip", "nsenter", "unshare", "mount", "podman", "qemu-system-x86_64"),
+    *("ceph-mgr", "ceph-mon", "ceph-osd"),
     *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"),
     *("bgpd", "bird", "dnsmasq", "gobgpd", "ibsim", "ibsim-run", "in.tftpd", "ipmitool", "opensm", "sshd", "zebra"),
 }

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.services.ceph import list_pools
+from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
 
 
@@ -40,6 +41,44 @@ class ManyReplicas(Rule):
                     "3, or 4 over two sites",
                     str(pool.size),
                     "set replicas to 3, or use an erasure code such as 4+3",
+                )
+
+
+class NamelessImages(Rule):
+    """Have a pool of replicas where block devices are in an erasure code.
+
+    What it checks:
+        Where a pool with `erasure` has `application: rbd`, so has one with `replicas`, also among the pools of each tenant.
+
+    Why it matters:
+        An erasure code holds what is in a block device, and cannot hold its name, size and snapshots: `rbd create` fails in it.
+
+    How to fix:
+        Add a pool with replicas; images are then made with `--data-pool`. Or say what the pool is for with `application`.
+
+    Source:
+        Ceph documentation, erasure code, with overwrites: it has no omap, so metadata lies in a replicated pool.
+    """
+
+    id, severity, title = "CEP022", "warning", "block devices in an erasure code alone"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph = design.cluster.ceph
+        blocks = {name: pool for name, pool in (ceph.pools if ceph else {}).items() if pool.application == "rbd"}
+        shares = {
+            f"tenants.{name}.ceph.pools": tenant.ceph.pools for name, tenant in design.cluster.tenants.items() if tenant.ceph
+        }
+        if blocks and all(pool.erasure for pool in blocks.values()):
+            shares = {f"ceph.pools.{next(iter(blocks))}.erasure": list(blocks)}
+        for where, names in shares.items():
+            shared = [name for name in names if name in blocks]
+            if shared and all(blocks[name].erasure for name in shared):
+                yield self.finding(
+                    where,
+                    f"there is no pool of replicas for the names of the block devices in {list_names(shared)}",
+                    "a pool with replicas and application rbd",
+                    f"{list_names(shared)} alone",
+                    f"add a pool with replicas, or give {shared[0]} its application, such as rgw",
                 )
 
 

@@ -11,6 +11,7 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.model import Server
+from cluster_model.plan.services.ceph import list_monitor_hosts
 
 
 def _crowded_rack(members: Sequence[Server]) -> tuple[str, int] | None:
@@ -20,14 +21,10 @@ def _crowded_rack(members: Sequence[Server]) -> tuple[str, int] | None:
 
 
 def _monitors(design: Design) -> tuple[str, list[Server]]:
-    """Return the intent path and the servers of the monitors' group: control servers, else the OSD hosts, unless said."""
+    """Return the intent path and the servers of which the first have monitors."""
     ceph = design.cluster.ceph
-    if ceph is None:
-        return "", []
-    if ceph.monitors:
-        return "ceph.monitors", design.group(ceph.monitors)
-    control = [server for server in design.plan.servers if server.role == "control"]
-    return "ceph.monitor_count", control or design.group(ceph.hosts)
+    where = "ceph.monitors" if ceph and ceph.monitors else "ceph.monitor_count"
+    return where, list_monitor_hosts(design.cluster, design.plan.servers)
 
 
 class MonitorsEven(Rule):

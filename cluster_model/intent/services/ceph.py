@@ -9,11 +9,16 @@ from pydantic import Field
 from cluster_model.intent.base import Model, Name, Pattern
 
 ERASURE = r"^[0-9]{1,2}\+[0-9]$"
-PATTERNS: dict[str, Pattern] = {ERASURE: Pattern("an erasure code as k+m, such as 4+2", "2+1")}
+UUID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+PATTERNS: dict[str, Pattern] = {
+    ERASURE: Pattern("an erasure code as k+m, such as 4+2", "2+1"),
+    UUID: Pattern("a UUID in lower case, as uuidgen prints it", "00000000-0000-4000-8000-000000000000"),
+}
 """What each pattern means, and a text that fits it."""
 EXAMPLES: dict[str, Any] = {
     "ceph": {"hosts": "storage", "pools": {"datasets": {"replicas": 3}, "archive": {"erasure": "4+2"}}},
     "monitors": "control",
+    "fsid": "5f9e2c1a-7d34-4b8e-9a60-1c5d3c1d0001",
     "fill_target": 0.5,
     "expand_at": 0.4,
     "osd_mb_per_s": 300,
@@ -33,6 +38,8 @@ class CephPool(Model):
     """Erasure code as k+m, e.g. `4+2`."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None
     """Part of the stored data that this pool will hold; pools that say none share the rest evenly."""
+    application: Name = "rbd"
+    """What the pool is for, as Ceph tags it: `rbd` for block devices, `cephfs`, `rgw`, or a name of your own."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -58,8 +65,12 @@ class Ceph(Model):
 
     hosts: Name
     """Server group with the OSDs."""
+    fsid: Annotated[str, Field(pattern=UUID)] | None = None
+    """The cluster's own id; give that of a cluster which is there already. Default: made from `name` and `site.domain`."""
+    osds_per_device: Annotated[int, Field(ge=1, le=8)] = 1
+    """OSDs on each data drive; large flash drives may carry two or more."""
     monitors: Name | None = None
-    """Server group with the monitors; default: the control servers, else `hosts`."""
+    """Server group with the monitors; default: the control servers that are on the storage network, else `hosts`."""
     monitor_count: Annotated[int, Field(ge=1, le=9)] = 3
     """Monitors; odd."""
     failure_domain: Literal["host", "rack", "row"] = "host"

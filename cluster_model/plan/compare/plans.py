@@ -22,7 +22,7 @@ _COUNTS = {*_TIERS, *(f"{kind}_cables" for kind in ("host_leaf", "fabric_manager
 _COMPARED = {"name", "version", "digest", "site", "racks", "servers", "switches", "pdus", "cables", "networks", "lossless"}
 _COMPARED |= {"tenants", "border_peers", "meetings", "partitions"}
 
-_CEPH = {"hosts", "pools", "fullest_domain", "fullest", "losses"}  # with the servers, one by one, or follow from them
+_CEPH = {"hosts", "monitors", "pools", "fullest_domain", "fullest", "losses"}  # with the servers, one by one, or follow from them
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,7 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
     found.settings.extend(_compare_fields("lossless", old.lossless, new.lossless))
     found.settings.extend(_compare_fields("site", old.site, new.site))
     found.settings.extend(_compare_fields("ceph", old.ceph, new.ceph, skip=_CEPH))
+    found.settings.extend(_compare_named("monitor", old.ceph.monitors, new.ceph.monitors))
     found.settings.extend(_compare_named("pool", old.ceph.pools, new.ceph.pools))
     if old.name != new.name:
         found.settings.append(ValueChange("cluster", "name", old.name, new.name))

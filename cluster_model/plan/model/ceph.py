@@ -39,6 +39,7 @@ class OsdHost:
     osds: int
     osd_tb: float
     storage_gbps: int  # of its ports in the storage network
+    address: str = ""  # in it, without length
 
     @property
     def raw_tb(self) -> float:
@@ -56,6 +57,7 @@ class PlacedPool:
     m: int
     share: float  # of what is stored
     pgs: int  # placement groups
+    application: str = "rbd"
 
     @property
     def overhead(self) -> float:
@@ -79,6 +81,14 @@ class PlacedPool:
     def code(self) -> str:
         """Return its copies as the intent has them: 3, or 4+2."""
         return f"{self.k}+{self.m}" if self.k else str(self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class CephMonitor:
+    """A server with a monitor; `address` is in the storage network, without length, and empty where it is not on it."""
+
+    name: str
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +131,22 @@ class CephCluster:
     losses: tuple[CephLoss, ...] = ()
     fill_target: float = 0.0  # 0: none
     expand_at: float = 0.0  # 0: none
+    fsid: str = ""
+    monitors: tuple[CephMonitor, ...] = ()
+    public_network: str = ""  # of clients, monitors and OSDs
+    cluster_network: str = ""  # of OSDs among themselves; empty where that is the public one
+    osds_per_device: int = 1
+    recovery_profile: str = "balanced"
 
     @property
     def osds(self) -> int:
         """Return how many OSDs there are."""
         return sum(host.osds for host in self.hosts)
+
+    @property
+    def managers(self) -> tuple[CephMonitor, ...]:
+        """Return the servers with a manager, of which one is active: those of the first two monitors."""
+        return self.monitors[:2]
 
     @property
     def raw_tb(self) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import log2
+from uuid import NAMESPACE_DNS, uuid5
 
 from cluster_model.catalogue.types import Drives
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.services.ceph import Ceph
 from cluster_model.plan.model import Rack, Server
-from cluster_model.plan.model.ceph import CephCluster, OsdHost, PlacedPool
+from cluster_model.plan.model.ceph import CephCluster, CephMonitor, OsdHost, PlacedPool
+from cluster_model.plan.services.addresses import find_address
 from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses, share_raw
 
 PGS_PER_OSD = 100
@@ -42,7 +44,7 @@ def plan_ceph(cluster: Cluster, drives: Drives | None, servers: Sequence[Server]
     device_class = "hdd" if drives.rotational else "ssd"  # as BlueStore takes a drive, ObjectStore::get_default_device_class
     pools = tuple(_plan_pools(ceph, sum(host.osds for host in hosts)))
     recovery = ceph.recovery
-    mb_per_s = recovery.osd_mb_per_s or DRIVE_MB_PER_S[device_class] * RECOVERY[recovery.profile]
+    mb_per_s = recovery.osd_mb_per_s or DRIVE_MB_PER_S[device_class] * RECOVERY[recovery.profile] / ceph.osds_per_device
     terms = Terms(ceph.imbalance, mb_per_s, recovery.osd_mb_per_s is not None, ceph.fill_target or 0.0)
     return CephCluster(
         hosts,
@@ -53,14 +55,46 @@ def plan_ceph(cluster: Cluster, drives: Drives | None, servers: Sequence[Server]
         list_losses(hosts, pools, terms),
         ceph.fill_target or 0.0,
         ceph.expand_at or 0.0,
+        ceph.fsid or str(uuid5(NAMESPACE_DNS, f"ceph.{cluster.name}.{cluster.site.domain}")),
+        tuple(
+            CephMonitor(server.name, _find_storage(server))
+            for server in list_monitor_hosts(cluster, servers)[: ceph.monitor_count]
+        ),
+        _find_range(ceph, servers, "storage"),
+        _find_range(ceph, servers, "ceph-cluster"),
+        ceph.osds_per_device,
+        recovery.profile,
     )
+
+
+def list_monitor_hosts(cluster: Cluster, servers: Sequence[Server]) -> list[Server]:
+    """Return the servers of which the first have monitors, so that growth moves none; none where the intent has no Ceph."""
+    ceph = cluster.ceph
+    if ceph is None:
+        return []
+    control = [server for server in servers if server.role == "control" and _find_storage(server)]
+    if ceph.monitors is None and control:
+        return control
+    return [server for server in servers if server.group == (ceph.monitors or ceph.hosts)]
+
+
+def _find_storage(server: Server) -> str:
+    found = find_address(server, "storage")
+    return found[0] if found else ""
+
+
+def _find_range(ceph: Ceph, servers: Sequence[Server], purpose: str) -> str:
+    """Return the range of all service addresses of a purpose; empty where Ceph's hosts have none."""
+    services = (service for server in servers if server.group == ceph.hosts for service in server.services)
+    return next((service.route for service in services if service.purpose == purpose), "")
 
 
 def _plan_host(ceph: Ceph, drives: Drives, server: Server, rows: dict[str, str]) -> OsdHost:
     row = rows.get(server.rack, "")
     domain = {"host": server.name, "rack": server.rack, "row": row}[ceph.failure_domain]
     gbps = sum(port.speed_gbps for port in server.ports if port.network == "storage")
-    return OsdHost(server.name, domain, server.rack, row, drives.count, drives.capacity_tb, gbps)
+    osds, osd_tb = drives.count * ceph.osds_per_device, drives.capacity_tb / ceph.osds_per_device
+    return OsdHost(server.name, domain, server.rack, row, osds, osd_tb, gbps, _find_storage(server))
 
 
 def _plan_pools(ceph: Ceph, osds: int) -> Iterator[PlacedPool]:
@@ -72,7 +106,7 @@ def _plan_pools(ceph: Ceph, osds: int) -> Iterator[PlacedPool]:
     placed = []
     for name, pool in ceph.pools.items():
         size, k, m = pool.shape
-        placed.append(PlacedPool(name, max(1, size), k, m, shares[name] / total, LEAST_PGS))
+        placed.append(PlacedPool(name, max(1, size), k, m, shares[name] / total, LEAST_PGS, pool.application))
     for each, part in share_raw(placed):
         yield replace(each, pgs=_round_pgs(osds * PGS_PER_OSD * part / each.size))
 

@@ -11,6 +11,7 @@ from cluster_model.intent.services.kubernetes import Endpoint as AskedEndpoint
 from cluster_model.plan.model import Network, Rack, Server, Switch
 from cluster_model.plan.model.kubernetes import Endpoint, Kubernetes, Node
 from cluster_model.plan.model.overlay import Tenant
+from cluster_model.plan.services.addresses import At, find_address
 from cluster_model.plan.services.rails import plan_rails
 from cluster_model.plan.services.tenant_nodes import label_tenants, map_owners
 from cluster_model.plan.services.topology import locate_server, name_pod, name_unit
@@ -19,8 +20,6 @@ API_PORT = 6443
 """Of the API server. Source: Kubernetes documentation, ports and protocols."""
 LOOPBACK, PROXY_PORT = "127.0.0.1", 7443
 """Where each node's proxy to the API servers listens. The port is ours: a control server has its API server at API_PORT."""
-At = tuple[str, str, str, int]
-"""An address without its length, the subnet that it is in, its interface, Gb/s."""
 NOWHERE: At = ("", "", "", 0)
 DEFAULT_NETWORKS = ("storage", "oob")
 CARRIER = "storage"
@@ -142,33 +141,6 @@ def _choose_announced(control: Sequence[Server]) -> str:
     services = (service for server in control for service in server.services)
     found = next((s.route for s in services if (s.network, s.purpose) == (CARRIER, "storage")), "")
     return str(IPv4Network(found)[-1]) if found else ""
-
-
-def find_address(server: Server, network: str) -> At | None:
-    """Return where a server is in a network; None where it has no address in it.
-
-    Args:
-        server: a planned server.
-        network: `storage`, whose service address does not hang on one port; `oob`; or TENANT/SUBNET.
-
-    Returns:
-        The address without its length, the subnet that it is in, its interface, and the Gb/s of its ports there.
-    """
-    if "/" in network:
-        for bond in server.bonds:
-            for vlan in bond.vlans:
-                if f"{vlan.tenant}/{vlan.subnet}" == network and vlan.address:
-                    return _locate(vlan.address, vlan.name, bond.speed_gbps)
-        return None
-    for service in server.services:
-        if (service.network, service.purpose) == (network, "storage"):
-            return _locate(service.address, "lo", sum(p.speed_gbps for p in server.ports if p.name in service.ports))
-    port = next((port for port in server.ports if port.network == network and port.address), None)
-    return _locate(port.address, port.name, port.speed_gbps) if port else None
-
-
-def _locate(address: str, interface: str, speed_gbps: int) -> At:
-    return address.partition("/")[0], str(IPv4Network(address, strict=False)), interface, speed_gbps
 
 
 def label_unit(network: str) -> str:

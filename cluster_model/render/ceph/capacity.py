@@ -171,4 +171,4 @@ def _word_waterline(ceph: CephCluster) -> Iterator[str]:
             fills = f"{cut_fill(loss.most_fill):g} and {cut_fill(loss.stops_at):g}"
             yield f"With {loss.kind} {loss.name} lost the same is true of {fills}."
     yield f"At {cut_fill(ceph.full_at):g} the first OSD is full ({FULL:g}) with all hosts there, and Ceph takes no more writes."
-    yield f"All of it goes by the PGs above, {ceph.pgs_per_osd:.0f} on an OSD: set pg_num, or bulk, on each pool."
+    yield f"All of it goes by the PGs above, {ceph.pgs_per_osd:.0f} on an OSD: playbooks/ceph.yml makes pools with them."

@@ -1,4 +1,4 @@
-"""Ceph in the rendered tree: the CRUSH map as planned, and what can be stored in words."""
+"""Ceph in the rendered tree: the CRUSH map as planned, what cephadm is told, and what can be stored in words."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from cluster_model.catalogue.load import Catalogue
 from cluster_model.plan.model import Plan
 from cluster_model.render.ceph.capacity import describe_summary, summarize_capacity
 from cluster_model.render.ceph.crush import render_crush
+from cluster_model.render.ceph.objects import render_objects
+from cluster_model.render.ceph.spec import render_spec
 from cluster_model.render.services import RenderedService
 
 
@@ -16,6 +18,8 @@ def render_ceph(plan: Plan, _catalogue: Catalogue) -> Iterator[tuple[str, bytes]
     """Yield its files; none where the plan has no Ceph."""
     if plan.ceph.hosts:
         yield from render_crush(plan)
+        yield from render_spec(plan)
+        yield from render_objects(plan)
 
 
 def summarize(plan: Plan) -> dict[str, Any]:
@@ -29,4 +33,11 @@ def describe(plan: Plan) -> Iterator[str]:
         yield f"\n{describe_summary(plan.ceph)}"
 
 
-SERVICE = RenderedService("ceph", "ceph", render_ceph, summarize, describe)
+def list_groups(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the servers with monitors, and those with OSDs; one may have both."""
+    if plan.ceph.hosts:
+        yield from (("ceph_monitor", monitor.name) for monitor in plan.ceph.monitors)
+        yield from (("ceph_osd", host.name) for host in plan.ceph.hosts)
+
+
+SERVICE = RenderedService("ceph", "ceph", render_ceph, summarize, describe, list_groups)

@@ -94,15 +94,16 @@ FIRES = {
         "one": (intent("ceph.monitor_count", 1), "the loss of the one monitor stops Ceph"),
     },
     "CEP010": {
-        "control": (intent("ceph.monitor_count", 5), "5 monitors for 3 hosts"),
+        "hosts": (intent("ceph.monitor_count", 5), "5 monitors for 4 hosts"),
         "own group": (chain(intent("ceph.monitors", "gpu")), "3 monitors for 2 hosts"),
     },
     "CEP011": {
-        "two of three": (items("servers", "control-002", rack="N01"), "2 of 3 monitors stand in N01"),
-        "all": (chain(intent("ceph.monitors", "storage"), _racks("N01", "N01", "N01", "N02")), "3 of 3 monitors"),
+        "two racks": (_racks("N01", "N01", "N02", "N02"), "2 of 3 monitors stand in N01"),
+        "one rack": (chain(intent("ceph.monitors", "storage"), _racks("N01", "N01", "N01", "N02")), "3 of 3 monitors"),
     },
     "STO001": {
         "ceph": (items("servers", "storage", ports=()), "servers of storage serve storage and have no port"),
+        "monitors": (intent("ceph.monitors", "control"), "servers of control serve storage and have no port"),
         "nvme": (intent("networks.storage.nvme_of", {"targets": ["control"]}), "servers of control serve storage"),
     },
     "K8S001": {
@@ -176,7 +177,7 @@ SILENT = {
     "CEP008": {"other group": items("servers", "gpu", model="test/diskless")},
     "CEP009": {"five": intent("ceph.monitor_count", 5)},
     "CEP010": {"one": intent("ceph.monitor_count", 1)},
-    "CEP011": {"alone": intent("ceph.monitor_count", 1)},
+    "CEP011": {"alone": intent("ceph.monitor_count", 1), "one of each rack": _racks("N01", "N02", "N03", "N03")},
     "STO001": {"targets with ports": intent("networks.storage.nvme_of", {"targets": ["storage"]})},
     "K8S001": {"three": intent("kubernetes.control", "control")},
     "K8S002": {"two nodes": chain(_keep("control", 2), items("servers", "control", rack="N01"))},

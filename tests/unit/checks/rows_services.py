@@ -286,6 +286,16 @@ FIRES = {
     },
     "CEP012": {"five": (_pool(replicas=5), "keeps 5 copies")},
     "CEP013": {"mixed up": (_pool(erasure="2+4"), "4 coding chunks for 2 data chunks")},
+    "CEP022": {
+        "alone": (_pool(erasure="2+2"), "there is no pool of replicas for the names of the block devices in data"),
+        "a tenant's": (
+            chain(
+                intent("ceph.pools", {"a": {"erasure": "2+2"}, "b": {"replicas": 3}}),
+                intent("tenants.red.ceph", {"pools": ["a"]}),
+            ),
+            "for the names of the block devices in a",
+        ),
+    },
     "CEP014": {"none": (intent("ceph.pools", {}), "Ceph has no pools")},
     "CEP015": {"one rack": (_racked("N01", "N01", "N01", "N02"), "rack N01 has 3 hosts of storage")},
     "CEP016": {
@@ -453,6 +463,10 @@ SILENT = {
     },
     "CEP012": {"four": _pool(replicas=4), "wide code": _pool(erasure="8+3")},
     "CEP013": {"even": _pool(erasure="2+2"), "CEP004's": _pool(erasure="1+2")},
+    "CEP022": {
+        "for objects": _pool(erasure="2+2", application="rgw"),
+        "beside": intent("ceph.pools", {"a": {"erasure": "2+2"}, "b": {"replicas": 3}}),
+    },
     "CEP014": {"one": _pool(replicas=3)},
     "CEP015": {
         "two in a rack": _racked("N01", "N01", "N02", "N03"),

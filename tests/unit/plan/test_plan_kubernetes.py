@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.plan.services.kubernetes import find_address
+from cluster_model.plan.services.addresses import find_address
 from tests.planned import INVENTORY, open_example, open_folder
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import tell
 
 DOCUMENTATION = r"""
-name: kubernetes_tree_wrong
+name: tree_wrong
 short_description: Finds what is wrong with files of a rendered tree
 description:
   - Holds them against the tree's manifest.json. What was edited since it was rendered is told, what came beside it, and a tree
@@ -39,7 +39,7 @@ options:
 EXAMPLES = r"""
 - name: Refuse a tree that is not as it was rendered
   ansible.builtin.assert:
-    that: tree | gpuyard.cluster.kubernetes_tree_wrong('tree', ['kubernetes/nodes.yaml']) | length == 0
+    that: tree | gpuyard.cluster.tree_wrong('tree', ['kubernetes/nodes.yaml']) | length == 0
 """
 
 RETURN = r"""
@@ -50,7 +50,7 @@ _value:
 """
 
 
-def kubernetes_tree_wrong(tree: str, variable: str, names: list[str]) -> list[str]:
+def tree_wrong(tree: str, variable: str, names: list[str]) -> list[str]:
     """Return what is wrong."""
     manifest = json.loads(_read(Path(tree, "manifest.json")) or b"{}")
     sums = manifest.get("files", {})
@@ -62,8 +62,9 @@ def kubernetes_tree_wrong(tree: str, variable: str, names: list[str]) -> list[st
 
 def _judge(tree: str, variable: str, names: list[str], older: dict[str, str], sums: dict[str, str]) -> Iterator[str]:
     """Tell what is not as it was rendered."""
-    if "kubernetes" in older:
-        found = f"{tree}: kubernetes/ is of an older intent"
+    family = names[0].partition("/")[0]
+    if family in older:
+        found = f"{tree}: {family}/ is of an older intent"
         yield tell(variable, found, "all of one", "gpuyard render the cluster, without --only")
     there = {path.relative_to(tree).as_posix() for name in names for path in Path(tree).glob(name)}
     for name in sorted({name for name in sums if any(PurePosixPath(name).match(each) for each in names)} | there):
@@ -87,4 +88,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Any]:
         """Return it by its name."""
-        return {"kubernetes_tree_wrong": kubernetes_tree_wrong}
+        return {"tree_wrong": tree_wrong}

@@ -20,7 +20,7 @@ NAMES = ["kubernetes/nodes.yaml", "kubernetes/tenants/*.yaml", "kubernetes/kubea
 def judge(collection, monkeypatch):
     """Return the filter, as Ansible finds it."""
     monkeypatch.syspath_prepend(str(collection))
-    name = "kubernetes_tree_wrong"
+    name = "tree_wrong"
     module = importlib.import_module(f"ansible_collections.gpuyard.cluster.plugins.filter.{name}")
     yield module.FilterModule().filters()[name]
     for name in [name for name in sys.modules if name.startswith("ansible_collections")]:

@@ -1,0 +1,83 @@
+"""ceph/objects.yaml: what a running Ceph has to have, for role ceph_cluster: options, places of hosts, pools, users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster_model.plan.model import Plan
+from cluster_model.plan.model.ceph import CephCluster, PlacedPool
+from cluster_model.plan.model.overlay import Tenant
+from cluster_model.render.ceph.spec import locate_host
+from cluster_model.render.kubernetes.objects import Json, write_objects
+
+SERVED = ("cephfs", "rgw")
+"""Applications whose pools clients reach by a file system or a gateway."""
+
+
+def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
+    """Yield ceph/objects.yaml."""
+    ceph = plan.ceph
+    objects: Json = {
+        "fsid": ceph.fsid,
+        "options": list(list_options(ceph)),
+        "hosts": {host.name: locate_host(host) for host in ceph.hosts},
+        "pools": [describe_pool(pool, ceph) for pool in ceph.pools],
+        "users": list(list_users(plan)),
+        "namespaces": list(list_namespaces(plan)),
+    }
+    yield "ceph/objects.yaml", write_objects("What playbooks/ceph.yml brings Ceph to: docs/ceph.md.", [objects])
+
+
+def list_options(ceph: CephCluster) -> Iterator[Json]:
+    """Yield options for the monitors' store."""
+    yield {"who": "global", "name": "public_network", "value": ceph.public_network}
+    if ceph.cluster_network:
+        yield {"who": "global", "name": "cluster_network", "value": ceph.cluster_network}
+    # Without it an expired key can be used on. Source: Ceph, documentation of CVE-2021-20288.
+    yield {"who": "mon", "name": "auth_allow_insecure_global_id_reclaim", "value": "false"}
+    yield {"who": "osd", "name": "osd_mclock_profile", "value": ceph.recovery_profile}
+
+
+def describe_pool(pool: PlacedPool, ceph: CephCluster) -> Json:
+    """Return a pool."""
+    return {
+        "name": pool.name,
+        "application": pool.application,
+        "failure_domain": ceph.failure_domain,
+        "device_class": ceph.device_class,
+        "size": pool.size,
+        **({"k": pool.k, "m": pool.m} if pool.k else {}),
+        "min_size": pool.min_size,
+        "pg_num": pool.pgs,
+    }
+
+
+def list_users(plan: Plan) -> Iterator[Json]:
+    """Yield a user for each tenant with a share of what is read and written directly: its own namespace in these pools."""
+    for tenant in plan.tenants:
+        shared = list_shared(plan, tenant)
+        if tenant.storage is None or not shared:
+            continue
+        blocks = any(pool.application == "rbd" for pool in shared)
+        rights = ", ".join(grant(pool, tenant.storage.namespace) for pool in shared)
+        yield {"name": tenant.storage.user, "caps": {"mon": "profile rbd" if blocks else "allow r", "osd": rights}}
+
+
+def list_shared(plan: Plan, tenant: Tenant) -> list[PlacedPool]:
+    """Return the pools in which a tenant has a namespace; those of file systems and object gateways are theirs alone."""
+    names = tenant.storage.pools if tenant.storage else ()
+    return [pool for pool in plan.ceph.pools if pool.name in names and pool.application not in SERVED]
+
+
+def grant(pool: PlacedPool, namespace: str) -> str:
+    """Return what opens a namespace of a pool, as OSDs are told."""
+    what = "profile rbd" if pool.application == "rbd" else "allow rwx"
+    return f"{what} pool={pool.name} namespace={namespace}"
+
+
+def list_namespaces(plan: Plan) -> Iterator[Json]:
+    """Yield namespaces in which tenants have block devices. Erasure codes keep no names of images, so they have none."""
+    for tenant in plan.tenants:
+        for pool in list_shared(plan, tenant):
+            if pool.application == "rbd" and not pool.k and tenant.storage:
+                yield {"pool": pool.name, "namespace": tenant.storage.namespace}

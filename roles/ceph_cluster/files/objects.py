@@ -1,0 +1,518 @@
+"""Bring a running Ceph to what the plan says of it, or tell what would change; run on a host that has its monitors. Prints JSON.
+
+Arguments: `look`, `check` or `apply`. Standard input is JSON: `wanted`, what ceph/objects.yaml has; `move`, whether hosts and
+pools may change their place where that moves data; `wait_s`, within which the placement groups of new pools must be active.
+`look` reads none and prints the id of the cluster. Python 3.9 suffices.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+RECORD = "gpuyard/objects"
+"""Key of the monitors' store under which stands what gpuyard made, by which is found what the plan no longer has."""
+LIMIT_S, CONNECT_S = 120, 15
+"""Within which a command has to be done, and to have found a monitor."""
+ABSENT = 2
+"""Exit code of `ceph` for what is not there (ENOENT)."""
+REPLICATED, ERASURE = 1, 3
+"""Kinds of pools and rules. Source: Ceph, pg_pool_t::TYPE_REPLICATED and TYPE_ERASURE."""
+ROOT = "default"
+MANAGERS = (".mgr", "device_health_metrics")
+"""Pools that managers make for themselves; there is no telling where what they hold lies."""
+MOVING = ("size", "pg_num")
+"""Settings of a pool that make, drop or move copies."""
+OVERWRITTEN = ("rbd", "cephfs")
+"""Applications that write into objects, which an erasure code has to be told of."""
+NOTED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
+"""How a line of a client's log begins."""
+Json = dict[str, Any]
+
+
+@dataclass
+class Live:
+    """What the cluster has."""
+
+    fsid: str
+    has_objects: bool
+    options: dict[tuple[str, str], str]
+    pools: dict[str, Json]
+    profiles: dict[str, dict[str, str]]
+    rules: dict[str, Json]
+    nodes: dict[int, Json]
+    users: dict[str, dict[str, str]]
+    namespaces: set[tuple[str, str]] = field(default_factory=set)
+    recorded: dict[str, list[str]] = field(default_factory=dict)
+    balancer: str = "upmap"
+    troubles: set[str] = field(default_factory=set)
+    addresses: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.parents = {child: node for node in self.nodes.values() for child in node.get("children", ())}
+        self.named = {(node["type"], node["name"]): node for node in self.nodes.values()}
+
+    def find(self, kind: str, name: str) -> Json | None:
+        """Return a bucket."""
+        return self.named.get((kind, name))
+
+    def locate(self, number: int) -> dict[str, str]:
+        """Return the buckets that a node is in, by their types."""
+        place = {}
+        while number in self.parents:
+            node = self.parents[number]
+            place[node["type"]] = node["name"]
+            number = node["id"]
+        return place
+
+    def count_domains(self, kind: str, drive_class: str, moves: dict[str, dict[str, str]]) -> int:
+        """Return in how many failure domains OSDs of a class run and take data, once hosts are moved to these places."""
+        serving = [
+            node["id"]
+            for node in self.nodes.values()
+            if node["type"] == "osd" and node.get("status") == "up" and node.get("reweight", 0) > 0
+            if node.get("device_class") == drive_class
+        ]
+        places = [place | moves.get(place.get("host", ""), {}) for place in map(self.locate, serving)]
+        return len({place[kind] for place in places if place.get("root") == ROOT and kind in place})
+
+
+@dataclass
+class Step:
+    """What is done, in words, and the command that does it; without words where the step before it says so already."""
+
+    text: str
+    words: list[str]
+    program: str = "ceph"
+
+
+def main(verb: str, given: Json) -> None:
+    """Print what was done, or in `check` what would be."""
+    wanted = given["wanted"]
+    live = read_live(wanted)
+    may_move = bool(given["move"]) or not live.has_objects
+    faults = list(list_faults(wanted, live, may_move))
+    if faults:
+        sys.exit("\n".join(faults))
+    steps = list(list_steps(wanted, live, may_move))
+    if verb == "apply":
+        keep_record(wanted, live)
+        for step in steps:
+            do(step, float(given["wait_s"]))
+    about = {
+        "changes": [step.text for step in steps if step.text],
+        "left": list(list_left(wanted, live, may_move)),
+        "stale": list(list_stale(wanted, live)),
+    }
+    sys.stdout.write(json.dumps(about) + "\n")
+
+
+def do(step: Step, wait_s: float) -> None:
+    """Do a step. What lies in a new pool is written once its placement groups are active, and not before."""
+    if step.words[:2] == ["pool", "init"]:
+        wait_active(step.words[2], wait_s)
+    run(step.program, *step.words)
+    if step.words[:3] == ["osd", "pool", "create"]:
+        wait_active(step.words[3], wait_s)
+
+
+def read_live(wanted: Json) -> Live:
+    """Return what the cluster has of what is wanted, and beside it."""
+    questions = ("osd dump", "osd tree", "df", "config dump", "osd crush rule dump", "auth ls", "balancer status", "health")
+    with ThreadPoolExecutor() as asking:  # most of a question's time goes into starting the program
+        osds, tree, use, options, rules, users, balancer, health = asking.map(lambda each: ask(*each.split()), questions)
+    pools = {pool["pool_name"]: pool for pool in osds["pools"]}
+    live = Live(
+        fsid=osds["fsid"],
+        has_objects=any(each["stats"]["objects"] for each in use["pools"] if each["name"] not in MANAGERS),
+        options={(each["section"], each["name"]): each["value"] for each in options if not each.get("mask")},
+        pools=pools,
+        profiles=osds["erasure_code_profiles"],
+        rules={rule["rule_name"]: rule for rule in rules},
+        nodes={node["id"]: node for node in [*tree["nodes"], *tree.get("stray", ())]},
+        users={each["entity"]: each["caps"] for each in users["auth_dump"]},
+        balancer=balancer["mode"] if balancer["active"] else "off",
+        troubles=set(health["checks"]),
+        addresses={
+            "public_network": [osd["public_addr"] for osd in osds["osds"] if osd["up"]],
+            "cluster_network": [osd["cluster_addr"] for osd in osds["osds"] if osd["up"]],
+        },
+    )
+    spaces = {each["pool"] for each in wanted["namespaces"]} & set(pools)
+    for pool in sorted(spaces):
+        listed = json.loads(run("rbd", "namespace", "ls", "--pool", pool, "--format", "json"))
+        live.namespaces |= {(pool, each["name"]) for each in listed}
+    code, out, err = call("ceph", "config-key", "get", RECORD)
+    if code not in {0, ABSENT}:
+        sys.exit(f"ceph config-key get: {shorten(err) or f'ended with {code}'}")
+    live.recorded = json.loads(out) if code == 0 else {}
+    return live
+
+
+def list_faults(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
+    """Yield what cannot be, before anything is changed."""
+    if live.fsid != wanted["fsid"]:
+        fix = "run it on the monitors of the plan's cluster, or set ceph.fsid to this id if the plan is meant for it"
+        yield tell("fsid", live.fsid, f"{wanted['fsid']}, the planned cluster", fix)
+        return
+    moves = dict(misplaced(wanted, live)) if may_move else {}
+    for pool in wanted["pools"]:
+        name, found = pool["name"], live.pools.get(pool["name"])
+        rule = live.rules.get(name)
+        if rule is not None and not is_rule(rule, pool):
+            fix = f"ceph osd crush rule rename {name} {name}-old, and run again, which makes it anew"
+            yield tell(f"CRUSH rule {name}", word_rule(rule), word_wanted_rule(pool), fix)
+        if found is None and "k" in pool and not has_code(live.profiles.get(name, make_profile(pool)), pool):
+            is_now = live.profiles[name]
+            fix = "an erasure code never changes: give the pool another name"
+            yield tell(f"erasure code profile {name}", f"{is_now['k']}+{is_now['m']}", f"{pool['k']}+{pool['m']}", fix)
+        if found is not None:
+            yield from judge_pool(pool, found, live.profiles)
+        grows = found is None or (may_move and (pool["size"] > found["size"] or not has_rule(pool, live)))
+        domains, size = live.count_domains(pool["failure_domain"], pool["device_class"], moves), pool["size"]
+        if grows and domains < size:
+            kind = pool["failure_domain"]
+            found_words = f"{domains} {kind}{'' if domains == 1 else 's'} with OSDs of class {pool['device_class']} that run"
+            fix = "see ceph osd tree: make the OSDs, start them, or have hosts stand where they are planned"
+            yield tell(f"pool {name}", found_words, f"{size} for {word_copies(pool)}", fix)
+        if size == 1 and (found is None or found["size"] != 1):
+            fix = "plan three replicas; for data that may be lost, set it by hand with mon_allow_pool_size_one"
+            yield tell(f"pool {name}", "one copy", "two or more", fix)
+    for user in wanted["users"]:
+        name, caps = user["name"], live.users.get(user["name"])
+        if caps not in (None, user["caps"]) and name not in live.recorded.get("users", ()):
+            fix = f"rename the tenant, or ceph auth rm {name} if nobody uses it"
+            yield tell(f"user {name}", "is there, with other rights, and is not of the plan", "no such user yet", fix)
+
+
+def judge_pool(pool: Json, found: Json, profiles: dict[str, dict[str, str]]) -> Iterator[str]:
+    """Yield why a pool cannot become what is planned."""
+    name, is_coded = pool["name"], found["type"] == ERASURE
+    code = profiles.get(found.get("erasure_code_profile", ""), {})
+    if is_coded != ("k" in pool) or (is_coded and not has_code(code, pool)):
+        is_now = f"erasure code {code.get('k')}+{code.get('m')}" if is_coded else f"{found['size']} replicas"
+        yield tell(f"pool {name}", is_now, word_copies(pool), "plan another pool, and copy what it holds")
+    elif pool["size"] < found["min_size"]:
+        fix = f"lower min_size first, if you mean it: ceph osd pool set {name} min_size {pool['min_size']}"
+        yield tell(f"pool {name}", f"min_size {found['min_size']}", f"no more than the planned size {pool['size']}", fix)
+    others = sorted(set(found.get("application_metadata", {})) - {pool["application"]})
+    if others:
+        fix = f"plan application {others[0]}, or ceph osd pool application disable {name} {others[0]} --yes-i-really-mean-it"
+        yield tell(f"pool {name}", f"application {', '.join(others)}", pool["application"], fix)
+
+
+def list_steps(wanted: Json, live: Live, may_move: bool) -> Iterator[Step]:
+    """Yield what brings the cluster to what is wanted, in order; nothing where it is that already."""
+    for option in wanted["options"]:
+        who, name, value = option["who"], option["name"], option["value"]
+        if live.options.get((who, name)) != value and not hold(option, live):
+            yield Step(f"{who}: {name} is {value}", ["config", "set", who, name, value])
+    if may_move:
+        yield from list_moves(wanted, live)
+    for pool in wanted["pools"]:
+        yield from list_pool_steps(pool, live, may_move)
+    for user in wanted["users"]:
+        entity, caps = user["name"], user["caps"]
+        words = [word for service, text in sorted(caps.items()) for word in (service, text)]
+        if entity not in live.users:
+            yield Step(f"user {entity} is made", ["auth", "get-or-create", entity, *words])
+        elif live.users[entity] != caps:
+            yield Step(f"user {entity} has the rights that are planned", ["auth", "caps", entity, *words])
+    for each in wanted["namespaces"]:
+        pool, space = each["pool"], each["namespace"]
+        if (pool, space) not in live.namespaces:
+            yield Step("", ["pool", "init", pool], "rbd")
+            text = f"namespace {space} of pool {pool} is made"
+            yield Step(text, ["namespace", "create", "--pool", pool, "--namespace", space], "rbd")
+
+
+def list_moves(wanted: Json, live: Live) -> Iterator[Step]:
+    """Yield how hosts get to where they are planned, with the racks and rows that they need; hosts without OSDs are left out."""
+    done: set[tuple[str, str]] = set()
+    for host, place in misplaced(wanted, live):
+        (upper, at), *below = [*place.items(), ("host", host)]
+        for kind, name in below:
+            above, upper, at = (upper, at), kind, name
+            if (kind, name) in done:
+                continue
+            done.add((kind, name))
+            node = live.find(kind, name)
+            if node is None:
+                yield Step(f"{kind} {name} is made", ["osd", "crush", "add-bucket", name, kind])
+            if node is None or live.locate(node["id"]).get(above[0]) != above[1]:
+                yield Step(f"{kind} {name} is in {' '.join(above)}", ["osd", "crush", "move", name, "=".join(above)])
+
+
+def misplaced(wanted: Json, live: Live) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the hosts that are elsewhere in CRUSH than planned, each with its place from the root down."""
+    for host, place in wanted["hosts"].items():
+        node = live.find("host", host)
+        if node is not None and not live.locate(node["id"]).items() >= place.items():  # it may be in a datacenter too
+            yield host, place
+
+
+def list_pool_steps(pool: Json, live: Live, may_move: bool) -> Iterator[Step]:
+    """Yield what brings a pool to what is planned, with its rule and its erasure code."""
+    name, found = pool["name"], live.pools.get(pool["name"])
+    if found is not None:
+        yield from (step for step in list_settings(pool, found) if may_move or not moves_data(step, pool, found))
+        if has_rule(pool, live) or not may_move:
+            return
+    if "k" in pool:
+        code, words = name_profile(pool, live), [f"{key}={value}" for key, value in make_profile(pool).items()]
+        if code not in live.profiles:
+            yield Step(f"erasure code profile {code} is made", ["osd", "erasure-code-profile", "set", code, *words])
+    if name not in live.rules:
+        how = ["create-replicated", name, ROOT, pool["failure_domain"], pool["device_class"]]
+        if "k" in pool:
+            how = ["create-erasure", name, name_profile(pool, live)]
+        yield Step(f"CRUSH rule {name} is made", ["osd", "crush", "rule", *how])
+    if found is not None:
+        yield Step(f"pool {name} uses CRUSH rule {name}", ["osd", "pool", "set", name, "crush_rule", name])
+        return
+    groups = str(pool["pg_num"])
+    how = ["erasure", name_profile(pool, live), name] if "k" in pool else ["replicated", name, f"--size={pool['size']}"]
+    text = f"{word_copies(pool)} over {pool['failure_domain']}s, {groups} placement groups, for {pool['application']}"
+    words = ["osd", "pool", "create", name, groups, groups, *how, "--autoscale-mode=off"]
+    yield Step(f"pool {name} is made: {text}", words)
+    made = {"size": pool["size"], "pg_num_target": pool["pg_num"], "pg_autoscale_mode": "off"}
+    yield from (replace(step, text="") for step in list_settings(pool, made))
+
+
+def moves_data(step: Step, pool: Json, found: Json) -> bool:
+    """Return whether a setting of a pool makes, drops or moves copies, or goes with one that does."""
+    setting = step.words[4] if step.words[:3] == ["osd", "pool", "set"] else ""
+    return setting in MOVING or (setting == "min_size" and "k" not in pool and found["size"] != pool["size"])
+
+
+def list_settings(pool: Json, found: Json) -> Iterator[Step]:
+    """Yield what a pool has to be told to be as planned."""
+    name = pool["name"]
+    if pool["application"] not in found.get("application_metadata", {}):
+        text, application = f"pool {name} is for {pool['application']}", pool["application"]
+        if has_images(pool):
+            yield Step(text, ["pool", "init", name], "rbd")  # says so too, and lays what users of a namespace may not
+        else:
+            yield Step(text, ["osd", "pool", "application", "enable", name, application])
+    # Where placement groups are planned nothing else deals them: Ceph's autoscaler passes over pools of one class of drives while
+    # another pool takes drives of all classes. Source: Ceph, src/pybind/mgr/pg_autoscaler/module.py, overlapping roots.
+    wanted = {"pg_autoscale_mode": "off", "size": pool["size"], "min_size": pool["min_size"], "pg_num": pool["pg_num"]}
+    has = {**found, "pg_num": found.get("pg_num_target"), **({"size": pool["size"]} if "k" in pool else {})}
+    for key, value in wanted.items():
+        if has.get(key) != value:
+            yield Step(f"pool {name}: {key} is {value}", ["osd", "pool", "set", name, key, str(value)])
+    if "k" in pool and pool["application"] in OVERWRITTEN and "ec_overwrites" not in found.get("flags_names", ""):
+        words = ["osd", "pool", "set", name, "allow_ec_overwrites", "true"]
+        yield Step(f"pool {name}: what was written can be overwritten", words)
+
+
+def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
+    """Yield what is not as planned, and left so."""
+    if not may_move:
+        for host, place in misplaced(wanted, live):
+            node = live.find("host", host)
+            here = live.locate(node["id"]) if node else {}
+            yield f"host {host} is in {word_place(here)}; planned: {word_place(place)}"
+        for pool in wanted["pools"]:
+            found = live.pools.get(pool["name"])
+            if found is None:
+                continue
+            if not has_rule(pool, live):
+                yield f"pool {pool['name']} uses another CRUSH rule; planned: {pool['name']}"
+            yield from (f"planned: {step.text}" for step in list_settings(pool, found) if moves_data(step, pool, found))
+    yield from (why for option in wanted["options"] if (why := hold(option, live)))
+    absent = [host for host in wanted["hosts"] if live.find("host", host) is None]
+    if absent:
+        yield f"hosts without an OSD yet: {shorten_list(absent)}"
+    beside = [node["name"] for node in live.nodes.values() if node["type"] == "host" and node["name"] not in wanted["hosts"]]
+    if beside:
+        yield f"hosts with OSDs that the plan does not have: {shorten_list(beside)}"
+    if live.balancer not in {"upmap", "upmap-read"}:
+        said = "is off" if live.balancer == "off" else f"has mode {live.balancer}"
+        yield f"the balancer {said}; the waterline is computed with mode upmap: ceph balancer mode upmap; ceph balancer on"
+
+
+def list_stale(wanted: Json, live: Live) -> Iterator[str]:
+    """Yield what gpuyard made once and the plan no longer has."""
+    pools, users = ({each["name"] for each in wanted[kind]} for kind in ("pools", "users"))
+    for name in live.recorded.get("pools", ()):
+        if name in live.pools and name not in pools:
+            yield f"pool {name}"
+    for name in live.recorded.get("users", ()):
+        if name in live.users and name not in users:
+            yield f"user {name}, whose key still opens what it did: ceph auth rm {name}"
+
+
+def keep_record(wanted: Json, live: Live) -> None:
+    """Note what gpuyard made, with what of it the plan no longer has and the cluster still does."""
+    record = {
+        "pools": sorted({pool["name"] for pool in wanted["pools"]} | (set(live.recorded.get("pools", ())) & set(live.pools))),
+        "users": sorted({user["name"] for user in wanted["users"]} | (set(live.recorded.get("users", ())) & set(live.users))),
+    }
+    if record != live.recorded:
+        run("ceph", "config-key", "set", RECORD, json.dumps(record))
+
+
+def hold(option: Json, live: Live) -> str:
+    """Return why an option waits; empty where it does not."""
+    name, value = option["name"], option["value"]
+    if name == "auth_allow_insecure_global_id_reclaim" and "AUTH_INSECURE_GLOBAL_ID_RECLAIM" in live.troubles:
+        return f"{name} is not {value} yet: clients need it still, and would be shut out; see ceph health detail"
+    outside = [address for address in live.addresses.get(name, ()) if not is_inside(address, value)]
+    if outside:
+        return f"{name} is not {value} yet: OSDs answer elsewhere, such as at {outside[0]}, and would not start again"
+    return ""
+
+
+def is_inside(address: str, network: str) -> bool:
+    """Return whether an address, as Ceph writes it with port and nonce, is in a network."""
+    return ip_address(address.rpartition(":")[0].strip("[]")) in ip_network(network)
+
+
+def is_rule(rule: Json, pool: Json) -> bool:
+    """Return whether a CRUSH rule takes what is planned for a pool, and parts copies as planned."""
+    steps = [step for step in rule["steps"] if not step["op"].startswith("set_")]
+    how = "chooseleaf_indep" if "k" in pool else "chooseleaf_firstn"
+    return (
+        rule["type"] == (ERASURE if "k" in pool else REPLICATED)
+        and [step["op"] for step in steps] == ["take", how, "emit"]
+        and steps[0]["item_name"] == f"{ROOT}~{pool['device_class']}"
+        and (steps[1]["type"], steps[1]["num"]) == (pool["failure_domain"], 0)
+    )
+
+
+def has_rule(pool: Json, live: Live) -> bool:
+    """Return whether a pool that is there lies by the rule of its name."""
+    rule = live.rules.get(pool["name"])
+    return rule is not None and live.pools[pool["name"]]["crush_rule"] == rule["rule_id"]
+
+
+def word_rule(rule: Json) -> str:
+    """Return a CRUSH rule in words."""
+    return ", ".join(
+        " ".join(str(step[key]) for key in ("op", "item_name", "num", "type") if key in step) for step in rule["steps"]
+    )
+
+
+def word_wanted_rule(pool: Json) -> str:
+    """Return what a pool's rule has to be."""
+    return f"take {ROOT}~{pool['device_class']}, chooseleaf type {pool['failure_domain']}, emit"
+
+
+def make_profile(pool: Json) -> dict[str, str]:
+    """Return what is said of a pool's erasure code; the rest is as Ceph has it by default."""
+    return {
+        "k": str(pool["k"]),
+        "m": str(pool["m"]),
+        "crush-failure-domain": pool["failure_domain"],
+        "crush-device-class": pool["device_class"],
+        "crush-root": ROOT,
+    }
+
+
+def has_code(profile: dict[str, str], pool: Json) -> bool:
+    """Return whether a profile has the code that is planned. Where chunks lie is the rule's matter, once that is made."""
+    return all(profile.get(key) == make_profile(pool)[key] for key in ("k", "m"))
+
+
+def name_profile(pool: Json, live: Live) -> str:
+    """Return the profile that a pool and its rule are made from: of the pool's name, unless that has other places for chunks."""
+    wanted = make_profile(pool)
+    if live.profiles.get(pool["name"], wanted).items() >= wanted.items():
+        return str(pool["name"])
+    return "-".join((pool["name"], pool["failure_domain"], pool["device_class"]))
+
+
+def has_images(pool: Json) -> bool:
+    """Return whether images of block devices are named in a pool; an erasure code holds no more than what is in them."""
+    return pool["application"] == "rbd" and "k" not in pool
+
+
+def word_copies(pool: Json) -> str:
+    """Return the copies of a pool in words."""
+    return f"erasure code {pool['k']}+{pool['m']}" if "k" in pool else f"{pool['size']} replicas"
+
+
+def word_place(place: dict[str, str]) -> str:
+    """Return a place in CRUSH in words."""
+    return " ".join(f"{kind}={name}" for kind, name in place.items()) or "no root"
+
+
+def shorten_list(names: Iterable[str]) -> str:
+    """Return names, and of many the first and how many more."""
+    listed = sorted(names)
+    return ", ".join(listed[:5]) + (f" and {len(listed) - 5} more" if len(listed) > 5 else "")
+
+
+def wait_active(pool: str, within_s: float) -> None:
+    """Wait until all placement groups of a pool are active; end with their states where they are not in time."""
+    deadline = time.monotonic() + within_s
+    while True:
+        number = next(each["poolnum"] for each in ask("osd", "lspools") if each["poolname"] == pool)
+        groups = ask("pg", "dump", "pgs_brief")
+        states = [each["state"] for each in groups.get("pg_stats", groups) if each["pgid"].startswith(f"{number}.")]
+        waiting = [state for state in states if "active" not in state.split("+")]
+        if states and not waiting:
+            return
+        if time.monotonic() > deadline:
+            said = ", ".join(f"{waiting.count(state)} {state}" for state in sorted(set(waiting))) or "none yet"
+            fix = "see ceph health detail, then run again"
+            sys.exit(tell(f"placement groups of pool {pool}", said, f"all active within {within_s:g} s", fix))
+        time.sleep(1)
+
+
+def tell(name: str, value: str, expected: str, fix: str) -> str:
+    """Return a fault: what it is about, what is there, what was expected, and the way out."""
+    return f"{name}: {value}; expected {expected}; fix: {fix}"
+
+
+def ask(*words: str) -> Any:
+    """Return what the cluster answers."""
+    return json.loads(run("ceph", *words, "--format=json"))
+
+
+def run(program: str, *words: str) -> str:
+    """Return what a program prints; end with its complaint where it fails. A key that it prints goes no further than here."""
+    code, out, err = call(program, *words)
+    if code:
+        said = " ".join(word for word in words[:4] if not word.startswith("-"))
+        sys.exit(f"{program} {said}: {shorten(err) or f'ended with {code}'}")
+    return out
+
+
+def call(program: str, *words: str) -> tuple[int, str, str]:
+    """Return exit code, output and errors of one of Ceph's programs, of the host or else in cephadm's container."""
+    connect = [f"--connect-timeout={CONNECT_S}"] if program == "ceph" else []
+    command = [program, *connect, *words]
+    if shutil.which(program) is None:
+        if shutil.which("cephadm") is None:
+            sys.exit(f"{program}: not on this host; expected it, or cephadm; fix: install the package ceph-common")
+        command = ["cephadm", "shell", "--", *command]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return 124, "", f"no end in {LIMIT_S} s"
+    return done.returncode, done.stdout, done.stderr
+
+
+def shorten(text: str) -> str:
+    """Return errors in one line, without what a client notes for its log while there are others."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if not NOTED.match(line)]
+    return " ".join(" ".join(errors or lines).split())[-800:]
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "look":
+        sys.stdout.write(ask("fsid")["fsid"] + "\n")
+    else:
+        main(sys.argv[1], json.load(sys.stdin))

@@ -1,0 +1,335 @@
+"""What is rendered of Ceph, taken by real daemons: monitors, managers, and an OSD for each host in three racks.
+
+They run in a network namespace that has each host's address on its loopback, as hosts have theirs. What the role ceph_cluster
+says to a cluster is said to this one. Without root or Ceph's programs the tests skip, and fail where GPUYARD_REQUIRE_CEPH is set.
+"""
+
+import copy
+import json
+import os
+import shutil
+import signal
+import subprocess
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cluster_model.render.services.ceph import render_ceph
+from tests.ceph.describe import describe
+from tests.planned import open_example, open_folder
+from tests.slowness import stretch, wait_for
+
+HERE = Path(__file__).resolve().parent
+PROGRAM = HERE.parents[1] / "roles/ceph_cluster/files/objects.py"
+PROGRAMS = ("ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "rados", "rbd")
+
+
+class Yard:
+    """A cluster, and who asks it."""
+
+    def __init__(self, folder, plan):
+        self.folder, self.plan, self.space = folder, plan, f"gy-ceph-{os.getpid()}"
+        self.files = {path: content.decode() for path, content in render_ceph(plan, None)}
+        self.wanted = yaml.safe_load(self.files["ceph/objects.yaml"])
+
+    def inside(self, *words, given="", check=True, **variables):
+        """Run a program where the cluster's addresses are."""
+        command = ["ip", "netns", "exec", self.space, *map(str, words)]
+        environment = {**os.environ, "CEPH_CONF": str(self.folder / "ceph.conf"), **variables}
+        done = subprocess.run(
+            command, input=given, capture_output=True, text=True, check=False, env=environment, timeout=stretch(240)
+        )
+        if check:
+            assert done.returncode == 0, f"{words}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        return done
+
+    def daemons(self, verb, *names, given=""):
+        """Make, kill or start daemons."""
+        self.inside("/usr/bin/python3", HERE / "daemons.py", verb, self.folder, *names, given=given)
+
+    def up(self):
+        """Make the cluster from what is rendered."""
+        self.daemons("up", given=json.dumps(describe(self.files["ceph/ceph.conf"], self.files["ceph/spec.yaml"])))
+
+    def ceph(self, *words):
+        """Return what the cluster answers its administrator."""
+        return json.loads(self.inside("ceph", "--connect-timeout", "15", *words, "-f", "json").stdout)
+
+    def say(self, verb, wanted=None, move=False):
+        """Run the role's program; return its exit code, and what it told or complained of."""
+        given = json.dumps({"wanted": wanted or self.wanted, "move": move, "wait_s": stretch(120)})
+        done = self.inside("/usr/bin/python3", "-IS", "-c", PROGRAM.read_text(), verb, given=given, check=False)
+        return done.returncode, json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+    def changed(self, **parts):
+        """Return what is wanted with parts of it exchanged."""
+        return copy.deepcopy(self.wanted) | parts
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory):
+    """Run the store of this folder with two tenants of the example `driving`."""
+    missing = [program for program in PROGRAMS if shutil.which(program) is None] if os.getuid() == 0 else ["root"]
+    if missing:
+        told = f"no Ceph runs here without {', '.join(missing)}"
+        (pytest.fail if os.environ.get("GPUYARD_REQUIRE_CEPH") else pytest.skip)(told)
+    tenants = [tenant for tenant in open_example("driving").plan.tenants if tenant.name in {"perception", "planning"}]
+    plan = replace(open_folder(HERE).plan, tenants=tuple(tenants))
+    yard = Yard(tmp_path_factory.mktemp("c", numbered=True), plan)
+    subprocess.run(["ip", "netns", "add", yard.space], check=True)
+    try:
+        yard.up()
+        yield yard
+    finally:
+        left = subprocess.run(["ip", "netns", "pids", yard.space], capture_output=True, text=True, check=True).stdout
+        for one in left.split():
+            with suppress(ProcessLookupError):
+                os.kill(int(one), signal.SIGKILL)
+        subprocess.run(["ip", "netns", "del", yard.space], check=True)
+
+
+@pytest.fixture(scope="module")
+def applied(yard):
+    """Have the cluster brought to what is planned; return the cluster and what was told of it."""
+    code, would = yard.say("check")
+    assert code == 0, would
+    assert {pool["pool_name"] for pool in yard.ceph("osd", "dump")["pools"]} <= {"device_health_metrics"}
+    code, did = yard.say("apply")
+    assert (code, did) == (0, would), did
+    return yard, did
+
+
+def test_a_plan_becomes_pools_and_users_that_work(applied):
+    yard, did = applied
+    assert did["left"] == did["stale"] == []
+    assert did["changes"] == [
+        "global: public_network is 10.72.128.0/20",
+        "mon: auth_allow_insecure_global_id_reclaim is false",
+        "osd: osd_mclock_profile is balanced",
+        "CRUSH rule datasets is made",
+        "pool datasets is made: 3 replicas over racks, 128 placement groups, for rbd",
+        "erasure code profile archive is made",
+        "CRUSH rule archive is made",
+        "pool archive is made: erasure code 2+1 over racks, 64 placement groups, for archive",
+        "user client.perception is made",
+        "user client.planning is made",
+        "namespace perception of pool datasets is made",
+        "namespace planning of pool datasets is made",
+    ]
+    wait_for(lambda: yard.ceph("health")["status"] == "HEALTH_OK", 60, lambda: str(yard.ceph("health", "detail")["checks"]))
+    assert yard.say("check") == yard.say("apply") == (0, {"changes": [], "left": [], "stale": []})
+
+
+def test_daemons_answer_where_they_are_planned(applied):
+    yard, _ = applied
+    told = {mon["name"]: mon["public_addr"].partition(":")[0] for mon in yard.ceph("mon", "dump")["mons"]}
+    assert told == {monitor.name: monitor.address for monitor in yard.plan.ceph.monitors}
+    found = {osd["osd"]: osd["public_addr"].partition(":")[0] for osd in yard.ceph("osd", "dump")["osds"]}
+    assert found == {number: host.address for number, host in enumerate(yard.plan.ceph.hosts)}
+
+
+def test_an_osd_takes_the_address_on_the_loopback_by_itself(applied):
+    """Told the public network alone, as on a server, where the daemon looks for an address in it."""
+    yard, _ = applied
+    conf = yard.folder / "ceph.conf"
+    whole = conf.read_text()
+    address = yard.plan.ceph.hosts[6].address
+    told = f"public_addr = {address}\ncluster_addr = {address}\n"
+    assert whole.endswith(told)
+
+    def restart(text):
+        before = yard.ceph("osd", "dump")["osds"][6]["up_from"]
+        yard.daemons("kill", "osd.6")
+        conf.write_text(text)
+        yard.daemons("start", "osd.6")
+
+        def look():
+            osd = yard.ceph("osd", "dump")["osds"][6]
+            return osd if osd["up"] and osd["up_from"] > before else None
+
+        return wait_for(look, 60, "the OSD runs again")["public_addr"].partition(":")[0]
+
+    assert restart(whole.removesuffix(told)) in {host.address for host in yard.plan.ceph.hosts} | {
+        monitor.address for monitor in yard.plan.ceph.monitors
+    }
+    assert restart(whole) == address
+
+
+def test_no_two_copies_share_a_rack(applied):
+    yard, _ = applied
+    nodes = {node["id"]: node for node in yard.ceph("osd", "tree")["nodes"]}
+    hosts = {child: node["name"] for node in nodes.values() if node["type"] == "host" for child in node["children"]}
+    racks = {osd: yard.wanted["hosts"][host]["rack"] for osd, host in hosts.items()}
+    pools = {pool["pool_name"]: pool for pool in yard.ceph("osd", "dump")["pools"]}
+    for name, size in (("datasets", 3), ("archive", 3)):
+
+        def read(name=name, size=size):
+            groups = yard.ceph("pg", "ls-by-pool", name)["pg_stats"]
+            return groups if {len(group["up"]) for group in groups} == {size} else []
+
+        groups = wait_for(read, 60, "all copies have a place")
+        assert len(groups) == pools[name]["pg_num"]
+        assert {len({racks[osd] for osd in group["up"]}) for group in groups} == {size}
+
+
+def test_what_is_written_is_read_again(applied, tmp_path):
+    yard, _ = applied
+    (tmp_path / "o").write_bytes(os.urandom(3 * 10**5))
+    for pool in ("datasets", "archive"):
+        yard.inside("rados", "-p", pool, "put", "o", tmp_path / "o")
+        yard.inside("rados", "-p", pool, "get", "o", tmp_path / pool)
+        assert (tmp_path / pool).read_bytes() == (tmp_path / "o").read_bytes()
+
+
+def test_a_tenant_has_its_namespace_and_no_other(applied, tmp_path):
+    yard, _ = applied
+    keyring = yard.folder / "client.perception.keyring"
+    yard.inside("ceph", "auth", "get", "client.perception", "-o", keyring)
+
+    def tenant(program, *words):
+        return yard.inside(program, "--id", "perception", "--keyring", keyring, *words, check=False).returncode == 0
+
+    (tmp_path / "o").write_text("mine")
+    put = ("put", "o", tmp_path / "o")
+    assert tenant("rados", "-p", "datasets", "-N", "perception", *put)
+    assert not tenant("rados", "-p", "datasets", "-N", "planning", *put)
+    assert not tenant("rados", "-p", "datasets", *put)
+    assert not tenant("rados", "-p", "archive", "-N", "perception", *put)
+    assert tenant("rbd", "create", "datasets/perception/disk", "--size", "16M")
+    assert not tenant("rbd", "create", "datasets/planning/disk", "--size", "16M")
+    assert not tenant("rbd", "create", "datasets/disk", "--size", "16M")
+    assert not tenant("ceph", "--connect-timeout", "5", "auth", "ls")
+    assert not tenant("ceph", "--connect-timeout", "5", "osd", "pool", "set", "datasets", "size", "2")
+
+
+def test_another_cluster_is_refused(applied):
+    yard, _ = applied
+    other = "00000000-0000-4000-8000-000000000000"
+    code, said = yard.say("apply", yard.changed(fsid=other, options=[{"who": "osd", "name": "osd_max_backfills", "value": "3"}]))
+    assert code == 1 and f"fsid: {yard.wanted['fsid']}; expected {other}, the planned cluster; fix: run it on" in said
+    assert "osd_max_backfills" not in str(yard.ceph("config", "dump"))
+
+
+def test_what_somebody_changed_is_told_and_brought_back(applied):
+    yard, _ = applied
+    yard.inside("ceph", "osd", "pool", "set", "datasets", "min_size", "1")
+    yard.inside("ceph", "config", "set", "osd", "osd_mclock_profile", "high_recovery_ops")
+    yard.inside("ceph", "auth", "caps", "client.planning", "mon", "allow r", "osd", "allow rw")
+    told = [
+        "osd: osd_mclock_profile is balanced",
+        "pool datasets: min_size is 2",
+        "user client.planning has the rights that are planned",
+    ]
+    assert yard.say("check")[1]["changes"] == told
+    assert yard.say("apply")[1]["changes"] == told
+    assert yard.say("check")[1]["changes"] == []
+
+
+def test_a_host_elsewhere_is_moved_on_a_word_alone(applied):
+    yard, _ = applied
+    yard.inside("ceph", "osd", "crush", "move", "storage-007", "rack=N02")
+    told = "host storage-007 is in rack=N02 row=N root=default; planned: root=default row=N rack=N01"
+    assert yard.say("apply") == (0, {"changes": [], "left": [told], "stale": []})
+    assert yard.say("check", move=True)[1]["changes"] == ["host storage-007 is in rack N01"]
+    assert yard.say("apply", move=True)[1]["changes"] == ["host storage-007 is in rack N01"]
+    assert yard.say("apply") == (0, {"changes": [], "left": [], "stale": []})
+
+
+def test_what_cannot_be_is_refused_before_anything_is_changed(applied):
+    yard, _ = applied
+    datasets, archive = yard.wanted["pools"]
+    wide = {**datasets, "name": "wide", "size": 4, "min_size": 2}
+    pools = [{**datasets, "size": 1, "min_size": 1}, {**archive, "k": 4, "m": 2, "size": 6}, wide]
+    code, said = yard.say("apply", yard.changed(pools=pools, options=[{"who": "osd", "name": "osd_max_backfills", "value": "3"}]))
+    assert code == 1
+    assert said.splitlines() == [
+        "pool datasets: min_size 2; expected no more than the planned size 1; fix: lower min_size first, if you mean it: "
+        "ceph osd pool set datasets min_size 1",
+        "pool datasets: one copy; expected two or more; fix: plan three replicas; for data that may be lost, set it by hand with "
+        "mon_allow_pool_size_one",
+        "pool archive: erasure code 2+1; expected erasure code 4+2; fix: plan another pool, and copy what it holds",
+        "pool wide: 3 racks with OSDs of class ssd that run; expected 4 for 4 replicas; fix: see ceph osd tree: make the OSDs, "
+        "start them, or have hosts stand where they are planned",
+    ]
+    assert "osd_max_backfills" not in str(yard.ceph("config", "dump"))
+
+
+def test_another_failure_domain_takes_a_new_rule_and_a_word(applied):
+    yard, _ = applied
+    by_host = yard.changed(pools=[{**pool, "failure_domain": "host"} for pool in yard.wanted["pools"]])
+    code, said = yard.say("apply", by_host)
+    assert code == 1
+    for name in ("datasets", "archive"):
+        assert f"fix: ceph osd crush rule rename {name} {name}-old, and run again" in said
+        yard.inside("ceph", "osd", "crush", "rule", "rename", name, f"{name}-old")
+    told = [f"pool {name} uses another CRUSH rule; planned: {name}" for name in ("datasets", "archive")]
+    assert yard.say("apply", by_host) == (0, {"changes": [], "left": told, "stale": []})
+    assert yard.say("apply", by_host, move=True)[1]["changes"] == [
+        "CRUSH rule datasets is made",
+        "pool datasets uses CRUSH rule datasets",
+        "erasure code profile archive-host-ssd is made",
+        "CRUSH rule archive is made",
+        "pool archive uses CRUSH rule archive",
+    ]
+    assert yard.say("check", by_host)[1] == {"changes": [], "left": [], "stale": []}
+    for name in ("datasets", "archive"):
+        yard.inside("ceph", "osd", "crush", "rule", "rename", name, f"{name}-by-host")
+        yard.inside("ceph", "osd", "crush", "rule", "rename", f"{name}-old", name)
+    changes = [f"pool {name} uses CRUSH rule {name}" for name in ("datasets", "archive")]
+    assert yard.say("apply", move=True)[1]["changes"] == changes
+
+
+def test_copies_and_groups_change_on_a_word_alone(applied):
+    yard, _ = applied
+    datasets, archive = yard.wanted["pools"]
+    fewer = yard.changed(pools=[{**datasets, "size": 2, "min_size": 1, "pg_num": 64}, archive])
+    told = [f"pool datasets: {text}" for text in ("size is 2", "min_size is 1", "pg_num is 64")]
+    assert yard.say("apply", fewer) == (0, {"changes": [], "left": [f"planned: {text}" for text in told], "stale": []})
+    assert yard.say("apply", fewer, move=True)[1]["changes"] == told
+    assert yard.say("check", fewer)[1] == {"changes": [], "left": [], "stale": []}
+    assert yard.say("apply", move=True)[1]["changes"] == [
+        f"pool datasets: {text}" for text in ("size is 3", "min_size is 2", "pg_num is 128")
+    ]
+    assert yard.say("check")[1] == {"changes": [], "left": [], "stale": []}
+
+
+def test_a_tenant_called_as_the_administrator_changes_nothing(applied):
+    yard, _ = applied
+    users = [{"name": "client.admin", "caps": {"mon": "profile rbd", "osd": "profile rbd pool=datasets namespace=admin"}}]
+    code, said = yard.say("apply", yard.changed(users=users))
+    assert code == 1 and said.startswith("user client.admin: is there, with other rights")
+    assert yard.say("check")[0] == 0
+
+
+def test_a_tenant_that_left_is_told_and_keeps_its_data(applied):
+    yard, _ = applied
+    users = [user for user in yard.wanted["users"] if user["name"] != "client.planning"]
+    left = {
+        "changes": [],
+        "left": [],
+        "stale": ["user client.planning, whose key still opens what it did: ceph auth rm client.planning"],
+    }
+    assert yard.say("apply", yard.changed(users=users)) == (0, left)
+    assert yard.say("check", yard.changed(users=users)) == (0, left)
+    assert yard.say("apply") == (0, {"changes": [], "left": [], "stale": []})
+
+
+def test_one_monitor_less_does_not_matter(applied):
+    yard, _ = applied
+    yard.daemons("kill", "mon.control-003")
+    wait_for(lambda: len(yard.ceph("quorum_status")["quorum"]) == 2, 60, "two monitors agree")
+    assert yard.say("check") == (0, {"changes": [], "left": [], "stale": []})
+
+
+def test_a_silent_cluster_is_told(applied, tmp_path):
+    yard, _ = applied
+    conf = yard.files["ceph/ceph.conf"].replace("10.72.128.", "10.72.143.")
+    (tmp_path / "ceph.conf").write_text(conf)
+    shutil.copy(yard.folder / "client.admin.keyring", tmp_path / "keyring")
+    program = PROGRAM.read_text().replace("CONNECT_S = 120, 15", "CONNECT_S = 120, 2")
+    words = ("/usr/bin/python3", "-IS", "-c", program, "look")
+    done = yard.inside(*words, check=False, CEPH_CONF=str(tmp_path / "ceph.conf"), CEPH_ARGS=f"--keyring {tmp_path}/keyring")
+    assert done.returncode == 1 and "ceph fsid" in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,485 @@
+"""What role ceph_cluster would do to a cluster, and refuses, without one; tests/ceph has a cluster of real daemons."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.programs import load_program
+
+program = load_program(Path(__file__).parents[3] / "roles/ceph_cluster/files/objects.py")
+FSID = "3252bb04-32a4-5a6f-97e3-11e9a7a06a9a"
+DATA = {
+    "name": "data",
+    "application": "rbd",
+    "failure_domain": "rack",
+    "device_class": "ssd",
+    "size": 3,
+    "min_size": 2,
+    "pg_num": 64,
+}
+CODED = {**DATA, "name": "coded", "k": 2, "m": 1, "application": "cephfs"}
+HOSTS = {f"storage-{n}": {"root": "default", "row": "N", "rack": f"N0{n}"} for n in (1, 2, 3)}
+RULE = {
+    "rule_id": 1,
+    "rule_name": "data",
+    "type": 1,
+    "steps": [
+        {"op": "take", "item": -2, "item_name": "default~ssd"},
+        {"op": "chooseleaf_firstn", "num": 0, "type": "rack"},
+        {"op": "emit"},
+    ],
+}
+POOL = {
+    "pool_name": "data",
+    "type": 1,
+    "size": 3,
+    "min_size": 2,
+    "crush_rule": 1,
+    "pg_autoscale_mode": "off",
+    "pg_num_target": 64,
+    "application_metadata": {"rbd": {}},
+    "flags_names": "hashpspool",
+    "erasure_code_profile": "",
+}
+
+
+def want(**parts):
+    """Return what is wanted of a cluster with one pool."""
+    return {"fsid": FSID, "options": [], "hosts": HOSTS, "pools": [DATA], "users": [], "namespaces": []} | parts
+
+
+def grow(places, drive_class="ssd", **osd):
+    """Return the nodes of a tree in which each host, with one OSD, is in these buckets, from the root down."""
+    numbers, nodes = {}, {}
+
+    def make(kind, name, number, **about):
+        nodes.setdefault(number, {"id": number, "type": kind, "name": name, "children": [], **about})
+        return number
+
+    for at, (host, place) in enumerate(places.items()):
+        chain = [*place.items(), ("host", host)]
+        above = None
+        for kind, name in chain:
+            number = numbers.setdefault((kind, name), -1 - len(numbers))
+            make(kind, name, number)
+            if above is not None and number not in nodes[above]["children"]:
+                nodes[above]["children"].append(number)
+            above = number
+        make("osd", f"osd.{at}", at, status="up", reweight=1.0, device_class=drive_class, **osd)
+        nodes[above]["children"].append(at)
+    return nodes
+
+
+def live(places=HOSTS, **parts):
+    """Return a cluster that has the pool as it is wanted."""
+    has = {
+        "fsid": FSID,
+        "has_objects": True,
+        "options": {},
+        "pools": {"data": POOL},
+        "profiles": {},
+        "rules": {"data": RULE},
+        "nodes": grow(places),
+        "users": {},
+    }
+    return program.Live(**(has | parts))
+
+
+def tell_faults(wanted, has):
+    return list(program.list_faults(wanted, has, not has.has_objects))
+
+
+def tell_steps(wanted, has, move=False):
+    move = move or not has.has_objects
+    return [(step.text, " ".join([step.program, *step.words])) for step in program.list_steps(wanted, has, move)]
+
+
+def tell_left(wanted, has, move=False):
+    return list(program.list_left(wanted, has, move or not has.has_objects))
+
+
+def test_nothing_is_done_where_all_is_as_planned():
+    assert (tell_faults(want(), live()), tell_steps(want(), live()), tell_left(want(), live())) == ([], [], [])
+
+
+def test_a_new_cluster_gets_rules_pools_and_places():
+    empty = live({host: {"root": "default"} for host in HOSTS}, pools={}, rules={}, has_objects=False)
+    assert tell_steps(want(pools=[]), empty) == [
+        ("row N is made", "ceph osd crush add-bucket N row"),
+        ("row N is in root default", "ceph osd crush move N root=default"),
+        *(
+            step
+            for n in (1, 2, 3)
+            for step in (
+                (f"rack N0{n} is made", f"ceph osd crush add-bucket N0{n} rack"),
+                (f"rack N0{n} is in row N", f"ceph osd crush move N0{n} row=N"),
+                (f"host storage-{n} is in rack N0{n}", f"ceph osd crush move storage-{n} rack=N0{n}"),
+            )
+        ),
+    ]
+    placed = live(pools={}, rules={}, has_objects=False)
+    made = "pool data is made: 3 replicas over racks, 64 placement groups, for rbd"
+    assert tell_steps(want(), placed) == [
+        ("CRUSH rule data is made", "ceph osd crush rule create-replicated data default rack ssd"),
+        (made, "ceph osd pool create data 64 64 replicated data --size=3 --autoscale-mode=off"),
+        ("", "rbd pool init data"),
+        ("", "ceph osd pool set data min_size 2"),
+    ]
+    assert [words for _, words in tell_steps(want(pools=[CODED]), placed)] == [
+        "ceph osd erasure-code-profile set coded k=2 m=1 crush-failure-domain=rack crush-device-class=ssd crush-root=default",
+        "ceph osd crush rule create-erasure coded coded",
+        "ceph osd pool create coded 64 64 erasure coded coded --autoscale-mode=off",
+        "ceph osd pool application enable coded cephfs",
+        "ceph osd pool set coded min_size 2",
+        "ceph osd pool set coded allow_ec_overwrites true",
+    ]
+
+
+def test_a_new_cluster_whose_hosts_are_not_in_racks_yet_is_taken():
+    flat = live({host: {"root": "default"} for host in HOSTS}, pools={}, rules={}, has_objects=False)
+    assert tell_faults(want(), flat) == []
+    texts = [text for text, _ in tell_steps(want(), flat)]
+    moved, made = texts.index("host storage-3 is in rack N03"), texts.index("CRUSH rule data is made")
+    assert moved < made and texts[made + 1].startswith("pool data is made")
+    [fault] = tell_faults(want(), replace(flat, has_objects=True))
+    assert fault.startswith("pool data: 0 racks")
+
+
+def test_what_differs_of_a_pool_is_set():
+    for change, text in (({"min_size": 1}, "min_size is 2"), ({"pg_autoscale_mode": "on"}, "pg_autoscale_mode is off")):
+        [(told, words)] = tell_steps(want(), live(pools={"data": POOL | change}))
+        assert (told, words) == (f"pool data: {text}", f"ceph osd pool set data {text.replace(' is ', ' ')}")
+
+
+@pytest.mark.parametrize(
+    ("change", "texts"),
+    [
+        ({"size": 2}, ["size is 3"]),
+        ({"size": 1, "min_size": 1}, ["size is 3", "min_size is 2"]),
+        ({"size": 4}, ["size is 3"]),
+        ({"pg_num_target": 32}, ["pg_num is 64"]),
+    ],
+)
+def test_copies_and_groups_wait_for_a_word(change, texts):
+    """Also what could not be set before them: min_size may not be above the copies that there are."""
+    has = live(pools={"data": POOL | change})
+    assert (tell_steps(want(), has), tell_left(want(), has)) == ([], [f"planned: pool data: {text}" for text in texts])
+    assert [text for text, _ in tell_steps(want(), has, move=True)] == [f"pool data: {text}" for text in texts]
+    empty = replace(has, has_objects=False)
+    assert [text for text, _ in tell_steps(want(), empty)] == [f"pool data: {text}" for text in texts]
+    assert tell_left(want(), empty) == []
+
+
+def test_a_run_that_was_cut_off_goes_on():
+    """The rule is there, the pool is there and nothing else was said to it."""
+    bare = POOL | {"application_metadata": {}, "min_size": 1}
+    assert [text for text, _ in tell_steps(want(), live(pools={"data": bare}))] == [
+        "pool data is for rbd",
+        "pool data: min_size is 2",
+    ]
+
+
+def test_a_pool_of_an_erasure_code_may_be_adopted():
+    """Its profile has another name, and its rule; what it holds is coded as planned."""
+    found = POOL | {
+        "pool_name": "coded",
+        "type": 3,
+        "crush_rule": 4,
+        "erasure_code_profile": "old",
+        "flags_names": "ec_overwrites",
+    }
+    has = live(
+        pools={"coded": found | {"application_metadata": {"cephfs": {}}}}, profiles={"old": {"k": "2", "m": "1"}}, rules={}
+    )
+    wanted = want(pools=[CODED])
+    assert (tell_faults(wanted, has), tell_steps(wanted, has)) == ([], [])
+    assert tell_left(wanted, has) == ["pool coded uses another CRUSH rule; planned: coded"]
+    assert [words.partition(" k=")[0] for _, words in tell_steps(wanted, has, move=True)] == [
+        "ceph osd erasure-code-profile set coded",
+        "ceph osd crush rule create-erasure coded coded",
+        "ceph osd pool set coded crush_rule coded",
+    ]
+
+
+def test_a_rule_for_an_erasure_code_is_made_for_the_planned_places():
+    """The pool's own profile says where chunks were to lie once; it cannot change."""
+    profile = {**program.make_profile(CODED), "crush-failure-domain": "host"}
+    found = POOL | {"type": 3, "crush_rule": 4, "erasure_code_profile": "coded", "flags_names": "ec_overwrites"}
+    has = live(pools={"coded": found | {"application_metadata": {"cephfs": {}}}}, profiles={"coded": profile}, rules={})
+    assert tell_faults(want(pools=[CODED]), has) == []
+    assert [words.partition(" k=")[0] for _, words in tell_steps(want(pools=[CODED]), has, move=True)] == [
+        "ceph osd erasure-code-profile set coded-rack-ssd",
+        "ceph osd crush rule create-erasure coded coded-rack-ssd",
+        "ceph osd pool set coded crush_rule coded",
+    ]
+
+
+def test_options_and_users_are_compared_as_text():
+    wanted = want(
+        options=[{"who": "osd", "name": "osd_mclock_profile", "value": "balanced"}],
+        users=[{"name": "client.a", "caps": {"mon": "allow r", "osd": "allow rwx pool=data namespace=a"}}],
+        namespaces=[{"pool": "data", "namespace": "a"}],
+    )
+    assert [words for _, words in tell_steps(wanted, live())] == [
+        "ceph config set osd osd_mclock_profile balanced",
+        "ceph auth get-or-create client.a mon allow r osd allow rwx pool=data namespace=a",
+        "rbd pool init data",
+        "rbd namespace create --pool data --namespace a",
+    ]
+    has = live(
+        options={("osd", "osd_mclock_profile"): "balanced"},
+        users={"client.a": {"mon": "allow r", "osd": "allow rwx pool=data namespace=a"}},
+        namespaces={("data", "a")},
+    )
+    assert tell_steps(wanted, has) == []
+    wider = replace(has, users={"client.a": {"mon": "allow r", "osd": "allow rwx"}}, recorded={"users": ["client.a"]})
+    assert [words.split(" mon ")[0] for _, words in tell_steps(wanted, wider)] == ["ceph auth caps client.a"]
+    assert tell_faults(wanted, wider) == []
+
+
+def test_nobody_elses_user_is_changed():
+    """A tenant whose name is that of a user, such as the administrator."""
+    wanted = want(
+        users=[{"name": "client.admin", "caps": {"mon": "profile rbd", "osd": "profile rbd pool=data namespace=admin"}}]
+    )
+    has = live(users={"client.admin": {"mon": "allow *", "osd": "allow *"}})
+    assert tell_faults(wanted, has) == [
+        "user client.admin: is there, with other rights, and is not of the plan; expected no such user yet; "
+        "fix: rename the tenant, or ceph auth rm client.admin if nobody uses it"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "parts", "why"),
+    [
+        (
+            {"who": "mon", "name": "auth_allow_insecure_global_id_reclaim", "value": "false"},
+            {"troubles": {"AUTH_INSECURE_GLOBAL_ID_RECLAIM"}},
+            "clients need it still, and would be shut out; see ceph health detail",
+        ),
+        (
+            {"who": "global", "name": "public_network", "value": "10.72.128.0/20"},
+            {"addresses": {"public_network": ["10.72.128.3:6801/21", "192.168.7.4:6809/3"]}},
+            "OSDs answer elsewhere, such as at 192.168.7.4:6809/3, and would not start again",
+        ),
+    ],
+)
+def test_an_option_that_would_shut_somebody_out_waits(option, parts, why):
+    wanted = want(options=[option])
+    assert (tell_steps(wanted, live(**parts)), tell_left(wanted, live(**parts))) == (
+        [],
+        [f"{option['name']} is not {option['value']} yet: {why}"],
+    )
+    well = live(troubles={"AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED"}, addresses={"public_network": ["10.72.128.3:6801/21"]})
+    assert (len(tell_steps(wanted, well)), tell_left(wanted, well)) == (1, [])
+
+
+FAULTS = {
+    "another cluster": (want(), {"fsid": "x"}, f"fsid: x; expected {FSID}, the planned cluster"),
+    "fewer racks": (
+        want(),
+        {"pools": {}, "nodes": grow({**HOSTS, "storage-3": HOSTS["storage-2"]})},
+        "pool data: 2 racks with OSDs of class ssd that run; expected 3 for 3 replicas",
+    ),
+    "one rack": (
+        want(),
+        {"pools": {}, "nodes": grow(dict.fromkeys(HOSTS, HOSTS["storage-1"]))},
+        "pool data: 1 rack with OSDs of class ssd that run; expected 3",
+    ),
+    "another class": (want(), {"pools": {}, "nodes": grow(HOSTS, "hdd")}, "pool data: 0 racks with OSDs of class ssd"),
+    "outside of the root": (
+        want(),
+        {"pools": {}, "nodes": grow({host: place | {"root": "other"} for host, place in HOSTS.items()})},
+        "pool data: 0 racks",
+    ),
+    "one copy": (want(pools=[{**DATA, "size": 1}]), {"pools": {}}, "pool data: one copy; expected two or more"),
+    "replicas for a code": (
+        want(pools=[{**CODED, "name": "data", "application": "rbd"}]),
+        {"rules": {}},
+        "pool data: 3 replicas; expected erasure code 2+1",
+    ),
+    "code for replicas": (
+        want(),
+        {"pools": {"data": POOL | {"type": 3, "erasure_code_profile": "old"}}, "profiles": {"old": {"k": "2", "m": "1"}}},
+        "pool data: erasure code 2+1; expected 3 replicas",
+    ),
+    "fewer than min_size": (
+        want(pools=[{**DATA, "size": 2, "min_size": 1}]),
+        {"pools": {"data": POOL | {"min_size": 3}}},
+        "pool data: min_size 3; expected no more than the planned size 2",
+    ),
+    "one copy of a pool": (
+        want(pools=[{**DATA, "size": 1, "min_size": 1}]),
+        {"pools": {"data": POOL | {"min_size": 1}}},
+        "pool data: one copy; expected two or more",
+    ),
+    "more copies than racks": (
+        want(pools=[{**DATA, "size": 4}]),
+        {"has_objects": False},
+        "pool data: 3 racks with OSDs of class ssd that run; expected 4 for 4 replicas",
+    ),
+    "a class that no OSD has": (
+        want(),
+        {"has_objects": False, "rules": {}, "nodes": grow(HOSTS, "nvme")},
+        "pool data: 0 racks with OSDs of class ssd",
+    ),
+    "another application": (
+        want(),
+        {"pools": {"data": POOL | {"application_metadata": {"cephfs": {}}}}},
+        "pool data: application cephfs; expected rbd; fix: plan application cephfs, or",
+    ),
+    "rule of another class": (
+        want(),
+        {"rules": {"data": RULE | {"steps": [{"op": "take", "item_name": "default"}, *RULE["steps"][1:]]}}},
+        "CRUSH rule data: take default, chooseleaf_firstn 0 rack, emit; expected take default~ssd, chooseleaf type rack, emit",
+    ),
+    "another code": (
+        want(pools=[CODED]),
+        {"profiles": {"coded": {"k": "4", "m": "2"}}},
+        "erasure code profile coded: 4+2; expected 2+1; fix: an erasure code never changes: give the pool another name",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_cannot_be_is_refused(name):
+    wanted, parts, words = FAULTS[name]
+    [fault] = tell_faults(wanted, live(**parts))
+    assert fault.startswith(words) and "; fix: " in fault
+
+
+def test_osds_that_do_not_run_or_take_nothing_are_no_place():
+    for about in ({"status": "down"}, {"reweight": 0}):
+        nodes = copy.deepcopy(grow(HOSTS))
+        nodes[0] |= about
+        assert tell_faults(want(), live(pools={}, nodes=nodes))[0].startswith("pool data: 2 racks")
+
+
+def test_what_moves_data_waits_for_a_word():
+    """A host in another rack, and a pool by another rule."""
+    places = {**HOSTS, "storage-3": {"root": "default", "row": "N", "rack": "N02"}}
+    has = live(places, pools={"data": POOL | {"crush_rule": 7}})
+    assert tell_steps(want(), has) == []
+    assert tell_left(want(), has) == [
+        "host storage-3 is in rack=N02 row=N root=default; planned: root=default row=N rack=N03",
+        "pool data uses another CRUSH rule; planned: data",
+    ]
+    assert [words for _, words in tell_steps(want(), has, move=True)] == [
+        "ceph osd crush add-bucket N03 rack",
+        "ceph osd crush move N03 row=N",
+        "ceph osd crush move storage-3 rack=N03",
+        "ceph osd pool set data crush_rule data",
+    ]
+    assert tell_left(want(), has, move=True) == []
+
+
+def test_what_lacks_and_what_is_beside_is_told():
+    has = live({**HOSTS, "old-1": {"root": "default"}}, balancer="off")
+    wanted = want(hosts={**HOSTS, **{f"new-{n}": HOSTS["storage-1"] for n in range(7)}})
+    assert tell_left(wanted, has) == [
+        "hosts without an OSD yet: new-0, new-1, new-2, new-3, new-4 and 2 more",
+        "hosts with OSDs that the plan does not have: old-1",
+        "the balancer is off; the waterline is computed with mode upmap: ceph balancer mode upmap; ceph balancer on",
+    ]
+    assert "the balancer has mode crush-compat; " in tell_left(want(), live(balancer="crush-compat"))[0]
+    assert tell_left(want(), live(balancer="upmap-read")) == []
+
+
+def test_a_place_may_have_more_levels_than_the_plan():
+    deep = live(
+        {host: {"root": "default", "datacenter": "d1", "row": "N", "rack": place["rack"]} for host, place in HOSTS.items()}
+    )
+    assert (tell_left(want(), deep), tell_steps(want(), deep, move=True)) == ([], [])
+
+
+def test_what_the_plan_no_longer_has_is_told_while_it_is_there():
+    has = live(recorded={"pools": ["data", "old", "gone"], "users": ["client.a"]}, users={"client.a": {}})
+    has.pools["old"] = POOL
+    assert list(program.list_stale(want(), has)) == [
+        "pool old",
+        "user client.a, whose key still opens what it did: ceph auth rm client.a",
+    ]
+    del has.pools["old"]
+
+
+def test_cephadm_is_asked_where_the_host_has_no_client(monkeypatch):
+    asked = []
+    monkeypatch.setattr(program.shutil, "which", lambda name: f"/usr/sbin/{name}" if name == "cephadm" else None)
+    monkeypatch.setattr(
+        program.subprocess, "run", lambda words, **_: asked.append(words) or subprocess.CompletedProcess(words, 0, "{}", "")
+    )
+    assert program.ask("fsid") == {}
+    assert asked == [["cephadm", "shell", "--", "ceph", "--connect-timeout=15", "fsid", "--format=json"]]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("2026-11-27T08:27:40.877+0000 7f -1 auth: no keyring\n[errno 13] denied\n", "ceph auth ls: [errno 13] denied"),
+        (
+            "2026-11-27T08:27:40.877+0000 7f -1 auth: no keyring\n",
+            "ceph auth ls: 2026-11-27T08:27:40.877+0000 7f -1 auth: no keyring",
+        ),
+        ("", "ceph auth ls: ended with 13"),
+    ],
+)
+def test_what_ceph_complains_of_is_told_in_a_line(monkeypatch, error, said):
+    monkeypatch.setattr(program.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(program.subprocess, "run", lambda words, **_: subprocess.CompletedProcess(words, 13, "AQkey", error))
+    with pytest.raises(SystemExit) as ended:
+        program.ask("auth", "ls")
+    assert ended.value.code == said
+
+
+class Answers:
+    """Answers as `ceph` would of placement groups: each pool's, by its number."""
+
+    def __init__(self, **states):
+        self.states = states
+
+    def __call__(self, *words):
+        if words == ("osd", "lspools"):
+            return [{"poolname": name, "poolnum": at} for at, name in enumerate(self.states, 1)]
+        groups = [(at, state) for at, states in enumerate(self.states.values(), 1) for state in states]
+        return {"pg_stats": [{"pgid": f"{at}.{n:x}", "state": state} for n, (at, state) in enumerate(groups)]}
+
+
+@pytest.mark.parametrize(("states", "said"), [([], "none yet"), (["creating+peering", "active+clean"], "1 creating+peering")])
+def test_placement_groups_that_do_not_come_are_told(monkeypatch, states, said):
+    monkeypatch.setattr(program, "ask", Answers(other=["active+clean"], data=states))
+    with pytest.raises(SystemExit) as ended:
+        program.wait_active("data", 0)
+    fix = "see ceph health detail, then run again"
+    assert ended.value.code == f"placement groups of pool data: {said}; expected all active within 0 s; fix: {fix}"
+
+
+def test_another_pools_groups_are_not_waited_for(monkeypatch):
+    monkeypatch.setattr(program, "ask", Answers(other=["down"], data=["active+undersized"]))
+    program.wait_active("data", 0)
+
+
+def test_a_new_pool_is_written_to_once_its_groups_are_active(monkeypatch):
+    done = []
+    monkeypatch.setattr(program, "run", lambda *words: done.append(" ".join(words)))
+    monkeypatch.setattr(program, "wait_active", lambda pool, _: done.append(f"wait for {pool}"))
+    for step in program.list_steps(want(), live(pools={}), False):
+        program.do(step, 10)
+    assert [each.partition(" --")[0] for each in done] == [
+        "ceph osd pool create data 64 64 replicated data",
+        "wait for data",
+        "wait for data",
+        "rbd pool init data",
+        "ceph osd pool set data min_size 2",
+    ]
+
+
+def test_it_is_json_all_the_way(monkeypatch, capsys):
+    monkeypatch.setattr(program, "read_live", lambda _: live())
+    program.main("check", {"wanted": want(), "move": False, "wait_s": 10})
+    assert json.loads(capsys.readouterr().out) == {"changes": [], "left": [], "stale": []}
