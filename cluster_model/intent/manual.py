@@ -209,7 +209,7 @@ MANUALS: dict[str, Entry] = {
     ),
     "INT027": Entry(
         "Ceph pool that does not exist",
-        "A tenant gets a namespace in pools of `ceph.pools`.",
+        "A tenant gets a namespace in pools of `ceph.pools`, and pods have volumes from such.",
         "Take the suggestion, or add the pool.",
     ),
     "INT028": Entry(

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cluster_model.plan.model.kubernetes import Kubernetes, VolumeClass
 from cluster_model.render.services.ceph import render_ceph
 from tests.ceph.describe import describe
 from tests.planned import open_example, open_folder
@@ -71,13 +72,14 @@ class Yard:
 
 @pytest.fixture(scope="module")
 def yard(tmp_path_factory):
-    """Run the store of this folder with two tenants of the example `driving`."""
+    """Run the store of this folder with two tenants of the example `driving`, and volumes of a Kubernetes."""
     missing = [program for program in PROGRAMS if shutil.which(program) is None] if os.getuid() == 0 else ["root"]
     if missing:
         told = f"no Ceph runs here without {', '.join(missing)}"
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_CEPH") else pytest.skip)(told)
     tenants = [tenant for tenant in open_example("driving").plan.tenants if tenant.name in {"perception", "planning"}]
-    plan = replace(open_folder(HERE).plan, tenants=tuple(tenants))
+    kubernetes = Kubernetes(volumes=(VolumeClass("ceph-datasets", "datasets"),))
+    plan = replace(open_folder(HERE).plan, tenants=tuple(tenants), kubernetes=kubernetes)
     yard = Yard(tmp_path_factory.mktemp("c", numbered=True), plan)
     subprocess.run(["ip", "netns", "add", yard.space], check=True)
     try:
@@ -116,8 +118,10 @@ def test_a_plan_becomes_pools_and_users_that_work(applied):
         "pool archive is made: erasure code 2+1 over racks, 64 placement groups, for archive",
         "user client.perception is made",
         "user client.planning is made",
+        "user client.kubernetes-volumes is made",
         "namespace perception of pool datasets is made",
         "namespace planning of pool datasets is made",
+        "namespace kubernetes-volumes of pool datasets is made",
     ]
     wait_for(lambda: yard.ceph("health")["status"] == "HEALTH_OK", 60, lambda: str(yard.ceph("health", "detail")["checks"]))
     assert yard.say("check") == yard.say("apply") == (0, {"changes": [], "left": [], "stale": []})
@@ -184,14 +188,29 @@ def test_what_is_written_is_read_again(applied, tmp_path):
         assert (tmp_path / pool).read_bytes() == (tmp_path / "o").read_bytes()
 
 
+def act_as(yard, user):
+    """Return a function that runs a program as a user, and returns whether it was let."""
+    keyring = yard.folder / f"client.{user}.keyring"
+    yard.inside("ceph", "auth", "get", f"client.{user}", "-o", keyring)
+    return lambda program, *words: yard.inside(program, "--id", user, "--keyring", keyring, *words, check=False).returncode == 0
+
+
+def test_volumes_of_pods_lie_apart_from_tenants(applied):
+    yard, _ = applied
+    csi = act_as(yard, "kubernetes-volumes")
+    assert csi("rbd", "create", "datasets/kubernetes-volumes/disk", "--size", "16M")
+    for other in ("perception/", ""):
+        assert not csi("rbd", "create", f"datasets/{other}disk", "--size", "16M")
+    # As ceph-csi has images removed: by the manager, in the background.
+    assert not csi("ceph", "rbd", "task", "add", "remove", "datasets/perception/disk")
+    assert csi("ceph", "rbd", "task", "add", "remove", "datasets/kubernetes-volumes/disk")
+    images = ("rbd", "ls", "datasets/kubernetes-volumes")
+    wait_for(lambda: not yard.inside(*images).stdout, 60, "the image is removed")
+
+
 def test_a_tenant_has_its_namespace_and_no_other(applied, tmp_path):
     yard, _ = applied
-    keyring = yard.folder / "client.perception.keyring"
-    yard.inside("ceph", "auth", "get", "client.perception", "-o", keyring)
-
-    def tenant(program, *words):
-        return yard.inside(program, "--id", "perception", "--keyring", keyring, *words, check=False).returncode == 0
-
+    tenant = act_as(yard, "perception")
     (tmp_path / "o").write_text("mine")
     put = ("put", "o", tmp_path / "o")
     assert tenant("rados", "-p", "datasets", "-N", "perception", *put)

@@ -73,7 +73,7 @@ def test_a_chart_knows_all_that_it_is_told(example, cni, queueing, registry):
     plan = alter(example, cni, queueing, registry)
     values = read_values(plan)
     wanted = {CNI[cni], "gpu-operator", *({queueing} - {"none"})}
-    assert wanted <= set(values) == {chart.name for chart in list_charts(plan)} <= wanted | {"network-operator"}
+    assert wanted <= set(values) == {chart.name for chart in list_charts(plan)} <= wanted | {"network-operator", "ceph-csi-rbd"}
     assert [fault for name, said in values.items() for fault in judge(said, KNOWN[name], name)] == []
     for name, said in values.items():
         for where, value in list_leaves(said):
@@ -81,7 +81,7 @@ def test_a_chart_knows_all_that_it_is_told(example, cni, queueing, registry):
 
 
 def test_every_misspelt_key_is_found():
-    found = {name: said for cni in CNI for name, said in read_values(alter("driving", cni, registry=REGISTRY)).items()}
+    found = {name: said for cni in CNI for name, said in read_values(alter("superpod-roce", cni, registry=REGISTRY)).items()}
     assert set(found) == set(KNOWN) - {"kueue"}
     for name, said in found.items():
         for where, _ in list_leaves(said):

@@ -72,7 +72,8 @@ def test_every_object_is_valid(example, queueing):
 
 
 def test_a_key_that_is_misspelt_is_found_in_every_kind():
-    objects = [found for queueing in QUEUEING for documents in render("driving", queueing).values() for found in documents]
+    rendered = [render(example, queueing) for example in ("superpod-roce", "driving") for queueing in QUEUEING]
+    objects = [found for files in rendered for documents in files.values() for found in documents]
     kinds = {found["kind"]: found for found in objects}
     assert set(kinds) == {
         "CIDRPool",
@@ -91,6 +92,7 @@ def test_a_key_that_is_misspelt_is_found_in_every_kind():
         "ResourceQuota",
         "Role",
         "RoleBinding",
+        "StorageClass",
         "Topology",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",

@@ -9,7 +9,12 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.services.volumes import VOLUMES
 from cluster_model.plan.tenancy.isolation import list_meeting_on_storage
+
+USERS = ("admin", "ceph-exporter", "crash", VOLUMES)
+BEGINNINGS = ("bootstrap-", "cephfs-mirror", "igw", "iscsi", "nfs", "nvmeof", "rbd-mirror", "rgw")
+"""Users that are not tenants'. Source: as of rule TEN015."""
 
 
 class QuotaAboveCluster(Rule):
@@ -134,6 +139,38 @@ class CephOutOfReach(Rule):
                     "a server with storage ports",
                     list_names(tenant.servers),
                     "give it servers with ports under nics.storage, or take ceph away",
+                )
+
+
+class UserTaken(Rule):
+    """Call no tenant that has a share of Ceph as a user that is Ceph's own, or Kubernetes'.
+
+    What it checks:
+        The user of a tenant with `ceph`, client.NAME, is none of those that Ceph, its daemons and gpuyard make for themselves.
+
+    Why it matters:
+        The tenant's rights would take the place of those: of the administrator, or of the daemons that OSDs are made with.
+
+    How to fix:
+        Rename the tenant.
+
+    Source:
+        Ceph documentation, user management and manual deployment: client.admin, client.bootstrap-*, client.crash, client.rgw.*;
+        cephadm, deployment of exporters, gateways and mirrors.
+    """
+
+    id, title = "TEN015", "tenant called as a user of Ceph"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for tenant in design.plan.tenants:
+            user = tenant.storage.user.removeprefix("client.") if tenant.storage is not None else ""
+            if user in USERS or user.startswith(BEGINNINGS):
+                yield self.finding(
+                    f"tenants.{tenant.name}@key",
+                    f"the user of tenant {tenant.name}, client.{user}, is there in every Ceph for another use",
+                    "a name that no such user has",
+                    tenant.name,
+                    f"rename the tenant, such as team-{tenant.name}",
                 )
 
 

@@ -58,6 +58,17 @@ def check_group(where: str, name: str, groups: Iterable[str]) -> Iterator[Diagno
         yield refuse("INT013", where, f"there is no server group {name}", f"one of {', '.join(known)}", fix)
 
 
+def check_pools(where: str, names: Iterable[str], pools: Iterable[str]) -> Iterator[Diagnostic]:
+    """Yield INT027 for each name that is no pool of Ceph; `where` is the list of them."""
+    known = list(pools)
+    for index, name in enumerate(names):
+        if name not in known:
+            fix = suggest(name, known, "add it to ceph.pools, or name another")
+            yield refuse(
+                "INT027", f"{where}.{index}", f"there is no Ceph pool {name}", list_known(known, "a pool of ceph.pools"), fix
+            )
+
+
 def check_templates(value: Any, where: str = "") -> Iterator[Diagnostic]:
     """Yield INT031 for every text and key below `where` that holds a reference or a template."""
     if isinstance(value, dict):

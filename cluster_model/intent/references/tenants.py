@@ -8,7 +8,7 @@ from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.tenants import Tenant
 from cluster_model.intent.references.membership import Fault, expand
-from cluster_model.intent.references.refusals import check_group, check_ids, list_known, refuse
+from cluster_model.intent.references.refusals import check_group, check_ids, check_pools, list_known, refuse
 from cluster_model.near import suggest
 
 MOST_SUBNETS = 15
@@ -118,8 +118,4 @@ def _check_pools(cluster: Cluster, name: str, tenant: Tenant) -> Iterator[Diagno
             fix,
         )
         return
-    for index, pool in enumerate(tenant.ceph.pools):
-        if pool not in cluster.ceph.pools:
-            fix = suggest(pool, cluster.ceph.pools, "add it to ceph.pools, or name another")
-            known = list_known(cluster.ceph.pools, "a pool of ceph.pools")
-            yield refuse("INT027", f"tenants.{name}.ceph.pools.{index}", f"there is no Ceph pool {pool}", known, fix)
+    yield from check_pools(f"tenants.{name}.ceph.pools", tenant.ceph.pools, cluster.ceph.pools)

@@ -28,6 +28,7 @@ EXAMPLES: dict[str, Any] = {
     "endpoint.address": "10.48.1.10",
     "kubernetes.registry": "registry.example.net/k8s",
     "kubernetes.rdma": "host-device",
+    "volumes": ["datasets"],
     "region": "north",
     "zone": "hall-1",
 }
@@ -89,6 +90,9 @@ class Kubernetes(Model):
     both start all pods of a job or none and know the units of the compute network. With none there are no queues."""
     cni: Literal["cilium", "calico"] = "cilium"
     """Network plug-in, which gives pods their addresses and holds them to network policies."""
+    volumes: list[Name] = []
+    """Pools of `ceph.pools` that pods have volumes from, as block devices by ceph-csi: a StorageClass for each. Images of a pool
+    with an erasure code are named in the first pool of replicas, of these or else of all. Default: none."""
     registry: Annotated[str, Field(pattern=REGISTRY, max_length=120)] | None = None
     """Registry that mirrors all images, with a path if they lie below one: quay.io/cilium/cilium is pulled as
     REGISTRY/quay.io/cilium/cilium. Default: images come from where their makers publish them."""

@@ -51,6 +51,23 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class VolumeClass:
+    """What pods have volumes from: a pool with the images' names, and one with what is in them where that is another.
+
+    `pool` is empty where no pool can have the names.
+    """
+
+    name: str  # of the StorageClass
+    pool: str
+    data_pool: str = ""
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The pools that images are in."""
+        return tuple(filter(None, (self.pool, self.data_pool)))
+
+
+@dataclass(frozen=True, slots=True)
 class Kubernetes:
     """The cluster; nothing in it where the intent has no Kubernetes. `planned` is how many nodes it has in the end."""
 
@@ -72,6 +89,7 @@ class Kubernetes:
     registry: str = ""  # with its path: what mirrors all images; empty: none
     rdma: str = "none"  # host-device | shared | none
     rails: tuple[Rail, ...] = ()
+    volumes: tuple[VolumeClass, ...] = ()
 
     @property
     def minor(self) -> int:

@@ -15,6 +15,7 @@ from cluster_model.plan.services.addresses import At, find_address
 from cluster_model.plan.services.rails import plan_rails
 from cluster_model.plan.services.tenant_nodes import label_tenants, map_owners
 from cluster_model.plan.services.topology import locate_server, name_pod, name_unit
+from cluster_model.plan.services.volumes import plan_volumes
 
 API_PORT = 6443
 """Of the API server. Source: Kubernetes documentation, ports and protocols."""
@@ -101,6 +102,7 @@ def plan_kubernetes(
         rails=rails,
         cni=asked.cni,
         registry=asked.registry or "",
+        volumes=plan_volumes(cluster),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.ceph import CephCluster, PlacedPool
 from cluster_model.plan.model.overlay import Tenant
+from cluster_model.plan.services.volumes import VOLUMES
 from cluster_model.render.ceph.spec import locate_host
 from cluster_model.render.kubernetes.objects import Json, write_objects
 
@@ -53,7 +54,10 @@ def describe_pool(pool: PlacedPool, ceph: CephCluster) -> Json:
 
 
 def list_users(plan: Plan) -> Iterator[Json]:
-    """Yield a user for each tenant with a share of what is read and written directly: its own namespace in these pools."""
+    """Yield a user for each tenant with a share of what is read and written directly, and one for Kubernetes' volumes.
+
+    Each has a namespace of its own in its pools.
+    """
     for tenant in plan.tenants:
         shared = list_shared(plan, tenant)
         if tenant.storage is None or not shared:
@@ -61,6 +65,17 @@ def list_users(plan: Plan) -> Iterator[Json]:
         blocks = any(pool.application == "rbd" for pool in shared)
         rights = ", ".join(grant(pool, tenant.storage.namespace) for pool in shared)
         yield {"name": tenant.storage.user, "caps": {"mon": "profile rbd" if blocks else "allow r", "osd": rights}}
+    volumes = list_volume_pools(plan)
+    if volumes:
+        rights = ", ".join(grant(pool, VOLUMES) for pool in volumes)
+        # Managers delete images in the background. Source: Ceph documentation, block devices and Kubernetes.
+        yield {"name": f"client.{VOLUMES}", "caps": {"mgr": rights, "mon": "profile rbd", "osd": rights}}
+
+
+def list_volume_pools(plan: Plan) -> list[PlacedPool]:
+    """Return the pools that volumes of Kubernetes' pods are in."""
+    names = {name for volume in plan.kubernetes.volumes if volume.pool for name in volume.pools}
+    return [pool for pool in plan.ceph.pools if pool.name in names]
 
 
 def list_shared(plan: Plan, tenant: Tenant) -> list[PlacedPool]:
@@ -76,8 +91,9 @@ def grant(pool: PlacedPool, namespace: str) -> str:
 
 
 def list_namespaces(plan: Plan) -> Iterator[Json]:
-    """Yield namespaces in which tenants have block devices. Erasure codes keep no names of images, so they have none."""
+    """Yield namespaces with block devices of tenants and of Kubernetes. Erasure codes keep no names of images, and have none."""
     for tenant in plan.tenants:
         for pool in list_shared(plan, tenant):
             if pool.application == "rbd" and not pool.k and tenant.storage:
                 yield {"pool": pool.name, "namespace": tenant.storage.namespace}
+    yield from ({"pool": pool.name, "namespace": VOLUMES} for pool in list_volume_pools(plan) if not pool.k)

@@ -70,8 +70,11 @@ def list_charts(plan: Plan) -> list[Chart]:
         names.append("gpu-operator")
     if plan.kubernetes.rdma != "none":
         names.append("network-operator")
+    names.append(plan.kubernetes.queueing)
+    if any(volume.pool for volume in plan.kubernetes.volumes):
+        names.append("ceph-csi-rbd")
     charts = read_charts()
-    return [charts[name] for name in (*names, plan.kubernetes.queueing) if name in charts]
+    return [charts[name] for name in names if name in charts]
 
 
 def mirror(kubernetes: Kubernetes, repository: str) -> str:

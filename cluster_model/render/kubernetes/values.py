@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from cluster_model.plan.model import Plan, Server
+from cluster_model.plan.services.volumes import VOLUMES
 from cluster_model.render.kubernetes.charts import list_charts, mirror
 from cluster_model.render.kubernetes.objects import Json, write_objects
 from cluster_model.render.kubernetes.topology import GPU, list_hypernodes
@@ -38,6 +39,11 @@ WEBHOOKS = (
 )
 """Volcano's own and one more, which gives a PodGroup its namespace's queue. Source: Volcano v1.15.0, chart's values.yaml."""
 
+MONITOR_PORT = 6789
+"""Of Ceph's monitors for the kernel. Source: Ceph documentation, network configuration reference: 6789 for v1, 3300 for v2, which
+kernels speak only where a map option says so."""
+PROVISIONERS = 3
+"""Source: ceph/csi-charts, ceph-csi-rbd-3.17.1.tgz, values.yaml, provisioner.replicaCount."""
 CONTROL = "node-role.kubernetes.io/control-plane"
 """Label and taint of control servers. Volcano's controllers may read every Secret: they do not run beside tenants' pods. Source:
 Kubernetes documentation, well-known labels, annotations and taints."""
@@ -159,6 +165,21 @@ def _write_volcano(plan: Plan) -> Json:
     return {"custom": custom}
 
 
+def _write_ceph_csi_rbd(plan: Plan) -> Json:
+    """Return values for ceph-csi: where Ceph is, and a namespace of its own in each pool. Its key is a Secret, not a value.
+
+    What makes volumes may read every Secret: it does not run beside tenants' pods. Source: ceph/csi-charts,
+    ceph-csi-rbd-3.17.1.tgz, templates/provisioner-clusterrole.yaml.
+    """
+    monitors = [f"{monitor.address}:{MONITOR_PORT}" for monitor in plan.ceph.monitors]
+    cluster: Json = {"clusterID": plan.ceph.fsid, "monitors": monitors, "rbd": {"radosNamespace": VOLUMES}}
+    provisioner: Json = {"nodeSelector": {CONTROL: ""}, "tolerations": [{"key": CONTROL, "operator": "Exists"}]}
+    control = sum(node.is_control for node in plan.kubernetes.nodes)
+    if control < PROVISIONERS:  # no two of them are on one node
+        provisioner["replicaCount"] = control
+    return {"csiConfig": [cluster], "provisioner": provisioner}
+
+
 def _put(values: Json, key: str, value: Any) -> None:
     """Put a value at a key written with dots."""
     *outer, last = key.split(".")
@@ -173,4 +194,5 @@ WRITERS: dict[str, Callable[[Plan], Json]] = {
     "gpu-operator": _write_gpu_operator,
     "network-operator": _write_network_operator,
     "volcano": _write_volcano,
+    "ceph-csi-rbd": _write_ceph_csi_rbd,
 }

@@ -20,6 +20,7 @@ from cluster_model.render.kubernetes.releases import describe_missing, list_imag
 from cluster_model.render.kubernetes.tenants import render_tenants
 from cluster_model.render.kubernetes.topology import render_topology
 from cluster_model.render.kubernetes.values import render_values
+from cluster_model.render.kubernetes.volumes import render_volumes
 from cluster_model.render.services import RenderedService
 
 
@@ -34,6 +35,7 @@ def render_kubernetes(plan: Plan, _catalogue: Catalogue) -> Iterator[tuple[str, 
         yield from render_tenants(plan)
         yield from render_network(plan)
         yield from render_bgp(plan)
+        yield from render_volumes(plan)
         yield from render_values(plan)
         yield from render_policy(plan)
         yield from render_images(plan, list_images(plan.kubernetes), describe_missing(plan.kubernetes))

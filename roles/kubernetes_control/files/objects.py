@@ -41,6 +41,7 @@ KINDS = {
     ("rbac.authorization.k8s.io/v1", "RoleBinding"),
     ("scheduling.k8s.io/v1", "PriorityClass"),
     ("scheduling.volcano.sh/v1beta1", "Queue"),
+    ("storage.k8s.io/v1", "StorageClass"),
     ("topology.volcano.sh/v1alpha1", "HyperNode"),
     ("v1", "LimitRange"),
     ("v1", "Namespace"),

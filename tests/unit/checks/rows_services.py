@@ -52,6 +52,10 @@ def _version(version, **more):
     return chain(intent("kubernetes.version", version), *(intent(f"kubernetes.{key}", value) for key, value in more.items()))
 
 
+def _volumes(*pools):
+    return intent("kubernetes.volumes", list(pools))
+
+
 def _nodes(*addresses, speed_gbps=200):
     ends = [(address, f"{address}/32" if address else "", "lo" if address else "") for address in addresses]
     nodes = tuple(Node(f"gpu-{n:03d}", "gpu", False, True, *end, speed_gbps, ()) for n, end in enumerate(ends, 1))
@@ -210,6 +214,19 @@ FIRES = {
     "K8S028": {
         "leafs": (_calico(items("switches", "storage-leaf-01", asn=2_147_483_648)), "as high as that of storage-leaf-01"),
         "nodes": (_calico(_leafs_below(), node_asn=4_200_000_000), "as high as that of nodes"),
+    },
+    "K8S030": {
+        "for objects": (chain(_pool(replicas=3, application="rgw"), _volumes("data")), "pool data is for rgw, and pods' volumes"),
+        "code alone": (
+            chain(_pool(erasure="2+2"), _volumes("data")),
+            "no pool of replicas for the names of the block devices in data",
+        ),
+    },
+    "K8S031": {
+        "workers": (
+            chain(_volumes("data"), _nodes("10.66.1.1")),
+            "nodes of gpu have no address on the storage network, and Ceph answers there",
+        ),
     },
     "K8S029": {
         "vxlan": (_announced(pod_routing="vxlan"), "with pod_routing vxlan nodes speak no BGP"),
@@ -405,6 +422,14 @@ SILENT = {
         "1.35": _calico(intent("kubernetes.version", "1.35.7")),
         "cilium": _routed(),
         "vxlan": intent("kubernetes.cni", "calico"),
+    },
+    "K8S030": {
+        "named elsewhere": chain(intent("ceph.pools", {"a": {"erasure": "2+2"}, "b": {"replicas": 3}}), _volumes("a")),
+        "replicas": _volumes("data"),
+    },
+    "K8S031": {
+        "on it": chain(_volumes("data"), _nodes("10.65.8.1"), items("servers", "gpu-001", services=(LAST_SERVICE,))),
+        "no volumes": _nodes("10.66.1.1"),
     },
     "K8S029": {
         "free": chain(_announced("10.72.8.254"), items("servers", "storage-001", services=(LAST_SERVICE,))),

@@ -179,6 +179,13 @@ FIRES = {
         "peer": (intent("tenants.red.servers", []), "blue cannot reach red"),
     },
     "TEN012": {"no address": (_tenant("red", storage=STORAGE), "red has a share of Ceph, and no server of it")},
+    "TEN015": {
+        "the administrator": (
+            _tenant("red", storage=replace(STORAGE, user="client.admin")),
+            "the user of tenant red, client.admin, is there in every Ceph for another use",
+        ),
+        "a daemon's": (_tenant("red", storage=replace(STORAGE, user="client.bootstrap-osd")), "client.bootstrap-osd, is there"),
+    },
     "TEN014": {
         "two tenants": (_on_storage("gpu"), "red, blue share the storage network, which keeps no tenants apart"),
         "one with Ceph": (chain(_on_storage("gpu"), _tenant("red", storage=STORAGE)), "red, blue share the storage network"),
@@ -417,6 +424,7 @@ SILENT = {
         "an address": _tenant("red", storage=replace(STORAGE, clients=("10.65.0.1/32",))),
         "no servers": chain(_tenant("red", storage=STORAGE), _tenant("red", servers=())),
     },
+    "TEN015": {"its own": _tenant("red", storage=STORAGE)},
     "TEN014": {
         "one tenant's": _on_storage("control"),
         "nobody's": chain(_tenant("red", servers=()), _tenant("blue", servers=())),

@@ -176,6 +176,7 @@ def test_all_kinds_that_are_rendered_are_looked_for():
         ("driving", "kueue", "cilium"),
         ("lab", "volcano", "cilium"),
         ("lab", "volcano", "calico"),
+        ("superpod-roce", "volcano", "cilium"),
     ):
         opened = open_example(example)
         plan = replace(opened.plan, kubernetes=replace(opened.plan.kubernetes, queueing=queueing, cni=cni))
@@ -187,6 +188,7 @@ def test_all_kinds_that_are_rendered_are_looked_for():
                     "kubernetes/priorities",
                     "kubernetes/tenants/",
                     "kubernetes/topology/",
+                    "kubernetes/volumes",
                 )
             ):
                 found |= {(each["apiVersion"], each["kind"]) for each in yaml.safe_load_all(data)}
