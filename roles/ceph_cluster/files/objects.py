@@ -20,7 +20,7 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 
 RECORD = "gpuyard/objects"
-"""Key of the monitors' store under which stands what gpuyard made, by which is found what the plan no longer has."""
+"""Key of the monitors' store under which stands what was planned, by which is found what the plan no longer has."""
 LIMIT_S, CONNECT_S = 120, 15
 """Within which a command has to be done, and to have found a monitor."""
 ABSENT = 2
@@ -177,10 +177,9 @@ def list_faults(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
             yield tell(f"erasure code profile {name}", f"{is_now['k']}+{is_now['m']}", f"{pool['k']}+{pool['m']}", fix)
         if found is not None:
             yield from judge_pool(pool, found, live.profiles)
-        grows = found is None or (may_move and (pool["size"] > found["size"] or not has_rule(pool, live)))
-        domains, size = live.count_domains(pool["failure_domain"], pool["device_class"], moves), pool["size"]
-        if grows and domains < size:
-            kind = pool["failure_domain"]
+        kind, size = pool["failure_domain"], pool["size"]
+        grows = found is None or (may_move and (size > found["size"] or not has_rule(pool, live)))
+        if grows and (domains := live.count_domains(kind, pool["device_class"], moves)) < size:
             found_words = f"{domains} {kind}{'' if domains == 1 else 's'} with OSDs of class {pool['device_class']} that run"
             fix = "see ceph osd tree: make the OSDs, start them, or have hosts stand where they are planned"
             yield tell(f"pool {name}", found_words, f"{size} for {word_copies(pool)}", fix)
@@ -227,10 +226,13 @@ def list_steps(wanted: Json, live: Live, may_move: bool) -> Iterator[Step]:
             yield Step(f"user {entity} is made", ["auth", "get-or-create", entity, *words])
         elif live.users[entity] != caps:
             yield Step(f"user {entity} has the rights that are planned", ["auth", "caps", entity, *words])
+    ready = {pool["name"] for pool in wanted["pools"]} - set(live.pools)  # made above, and laid out for images
     for each in wanted["namespaces"]:
         pool, space = each["pool"], each["namespace"]
         if (pool, space) not in live.namespaces:
-            yield Step("", ["pool", "init", pool], "rbd")
+            if pool not in ready:
+                yield Step("", ["pool", "init", pool], "rbd")
+                ready.add(pool)
             text = f"namespace {space} of pool {pool} is made"
             yield Step(text, ["namespace", "create", "--pool", pool, "--namespace", space], "rbd")
 
@@ -267,20 +269,20 @@ def list_pool_steps(pool: Json, live: Live, may_move: bool) -> Iterator[Step]:
         yield from (step for step in list_settings(pool, found) if may_move or not moves_data(step, pool, found))
         if has_rule(pool, live) or not may_move:
             return
-    if "k" in pool:
-        code, words = name_profile(pool, live), [f"{key}={value}" for key, value in make_profile(pool).items()]
-        if code not in live.profiles:
-            yield Step(f"erasure code profile {code} is made", ["osd", "erasure-code-profile", "set", code, *words])
+    code = name_profile(pool, live) if "k" in pool else ""
+    if code and code not in live.profiles:
+        words = [f"{key}={value}" for key, value in make_profile(pool).items()]
+        yield Step(f"erasure code profile {code} is made", ["osd", "erasure-code-profile", "set", code, *words])
     if name not in live.rules:
-        how = ["create-replicated", name, ROOT, pool["failure_domain"], pool["device_class"]]
-        if "k" in pool:
-            how = ["create-erasure", name, name_profile(pool, live)]
+        how = ["create-erasure", name, code]
+        if not code:
+            how = ["create-replicated", name, ROOT, pool["failure_domain"], pool["device_class"]]
         yield Step(f"CRUSH rule {name} is made", ["osd", "crush", "rule", *how])
     if found is not None:
         yield Step(f"pool {name} uses CRUSH rule {name}", ["osd", "pool", "set", name, "crush_rule", name])
         return
     groups = str(pool["pg_num"])
-    how = ["erasure", name_profile(pool, live), name] if "k" in pool else ["replicated", name, f"--size={pool['size']}"]
+    how = ["erasure", code, name] if code else ["replicated", name, f"--size={pool['size']}"]
     text = f"{word_copies(pool)} over {pool['failure_domain']}s, {groups} placement groups, for {pool['application']}"
     words = ["osd", "pool", "create", name, groups, groups, *how, "--autoscale-mode=off"]
     yield Step(f"pool {name} is made: {text}", words)
@@ -342,7 +344,7 @@ def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
 
 
 def list_stale(wanted: Json, live: Live) -> Iterator[str]:
-    """Yield what gpuyard made once and the plan no longer has."""
+    """Yield what was planned once, is there, and is not planned any more."""
     pools, users = ({each["name"] for each in wanted[kind]} for kind in ("pools", "users"))
     for name in live.recorded.get("pools", ()):
         if name in live.pools and name not in pools:
@@ -353,7 +355,7 @@ def list_stale(wanted: Json, live: Live) -> Iterator[str]:
 
 
 def keep_record(wanted: Json, live: Live) -> None:
-    """Note what gpuyard made, with what of it the plan no longer has and the cluster still does."""
+    """Note what is planned, with what was planned before and is still there."""
     record = {
         "pools": sorted({pool["name"] for pool in wanted["pools"]} | (set(live.recorded.get("pools", ())) & set(live.pools))),
         "users": sorted({user["name"] for user in wanted["users"]} | (set(live.recorded.get("users", ())) & set(live.users))),

@@ -280,6 +280,13 @@ def test_an_option_that_would_shut_somebody_out_waits(option, parts, why):
     assert (len(tell_steps(wanted, well)), tell_left(wanted, well)) == (1, [])
 
 
+def test_a_pool_is_laid_out_for_images_once():
+    wanted = want(namespaces=[{"pool": "data", "namespace": name} for name in ("a", "b")])
+    inits = [words for _, words in tell_steps(wanted, live()) if words.startswith("rbd pool init")]
+    made = [words for _, words in tell_steps(wanted, live(pools={}, rules={})) if words.startswith("rbd pool init")]
+    assert inits == made == ["rbd pool init data"]
+
+
 FAULTS = {
     "another cluster": (want(), {"fsid": "x"}, f"fsid: x; expected {FSID}, the planned cluster"),
     "fewer racks": (
