@@ -12,6 +12,8 @@ from cluster_model.cli.group import cli
 
 ROOT = Path(__file__).resolve().parents[3]
 POD = "inventory/superpod-roce"
+VOLUMES = (", volumes: [datasets, archive]", "")
+"""What names pools beside `ceph` itself, and what it is exchanged for."""
 
 
 def run(*words):
@@ -60,7 +62,7 @@ def test_hosts_that_find_no_place_are_told():
 
 
 def test_without_pools_nothing_is_invented(changed):
-    pod = changed(("  pools:\n    datasets: {replicas: 3}\n    archive: {erasure: 4+2}\n", ""))
+    pod = changed(("  pools:\n    datasets: {replicas: 3}\n    archive: {erasure: 4+2}\n", ""), VOLUMES)
     said = run(pod, "--stored", "10", "--add", "1")
     assert said.exit_code == 0
     assert "There are no pools: what can be stored is not known." in said.stdout
@@ -77,7 +79,8 @@ def test_what_makes_no_sense_is_refused(changed, tmp_path):
     text = (ROOT / POD / "cluster.yml").read_text("utf-8")
     bare = tmp_path / "bare"
     shutil.copytree(ROOT / POD, bare)
-    (bare / "cluster.yml").write_text(text[: text.index("\nceph:")] + text[text.index("\nkubernetes:") :], "utf-8")
+    rest = text[text.index("\nkubernetes:") :].replace(*VOLUMES)
+    (bare / "cluster.yml").write_text(text[: text.index("\nceph:")] + rest, "utf-8")
     said = run(str(bare))
     assert (said.exit_code, "has no Ceph: add ceph:" in said.stderr) == (2, True)
     said = run(changed(("hosts: storage", "hosts: control")))
