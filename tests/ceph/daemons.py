@@ -1,10 +1,10 @@
 """A small Ceph of real daemons on one machine, in the place of hosts with an address each: monitors, managers, OSDs on files.
 
-usage: daemons.py up FOLDER < DESCRIPTION | kill FOLDER NAME | start FOLDER NAME | down FOLDER
+usage: daemons.py up|osds FOLDER < DESCRIPTION | kill FOLDER NAME | start FOLDER NAME | down FOLDER
 
 Runs as root, where the packages ceph-mon, ceph-mgr and ceph-osd are, and needs nothing but Python: also in a container.
-DESCRIPTION is JSON: conf, the cluster's ceph.conf; monitors and managers, name to address; osds, a list of {host, address,
-location, class}; osd_bytes. What differs from servers stands in LOCAL.
+`up` makes monitors and managers, `osds` the OSDs. DESCRIPTION is JSON: conf, the cluster's ceph.conf; monitors and managers, name
+to address; osds, a list of {host, address, class}; osd_bytes. What differs from servers stands in LOCAL.
 """
 
 from __future__ import annotations
@@ -108,19 +108,19 @@ def alive(pid):
 
 
 def up(folder, about):
-    """Make the cluster and start it."""
+    """Make monitors and managers, and start them."""
     folder.mkdir(parents=True, exist_ok=True)
     conf = about["conf"].rstrip("\n") + LOCAL.format(folder=folder, osd_bytes=about["osd_bytes"])
     addresses = {*about["monitors"].values(), *about["managers"].values(), *(osd["address"] for osd in about["osds"])}
     run("ip", "link", "set", "lo", "up")
     for address in sorted(addresses):
         run("ip", "address", "replace", f"{address}/32", "dev", "lo")
-    # Hosts have one address each, and a daemon takes it; here they have to be told which is theirs.
+    # Hosts have one address and one name each, and a daemon takes them; here it has to be told which are its host's.
     for name, address in about["managers"].items():
         conf += f"[mgr.{name}]\npublic_addr = {address}\n"
     for number, osd in enumerate(about["osds"]):
-        place = " ".join(f"{kind}={name}" for kind, name in {**osd["location"], "host": osd["host"]}.items())
-        conf += f"[osd.{number}]\ncrush_location = {place}\npublic_addr = {osd['address']}\ncluster_addr = {osd['address']}\n"
+        own = f"public_addr = {osd['address']}\ncluster_addr = {osd['address']}\n"
+        conf += f"[osd.{number}]\ncrush_location = root=default host={osd['host']}\n{own}"
     (folder / "ceph.conf").write_text(conf)
     fsid = re.search(r"^fsid = (\S+)", conf, re.M).group(1)
     everything = [word for kind in ("mon", "osd", "mds", "mgr") for word in ("--cap", kind, "allow *")]
@@ -146,10 +146,14 @@ def up(folder, about):
         caps = ("mon", "allow profile mgr", "osd", "allow *", "mds", "allow *")
         ceph(folder, "auth", "get-or-create", mgr, *caps, "-o", folder / f"{mgr}.keyring")
         start(folder, mgr)
+    wait(lambda: json.loads(ceph(folder, "mgr", "stat", "-f", "json"))["available"], "a manager is active")
+
+
+def add_osds(folder, about):
+    """Make the OSDs and start them."""
     for number, osd in enumerate(about["osds"]):
         make_osd(folder, number, osd["class"])
     wait(lambda: json.loads(ceph(folder, "osd", "stat", "-f", "json"))["num_up_osds"] == len(about["osds"]), "OSDs are up")
-    wait(lambda: json.loads(ceph(folder, "mgr", "stat", "-f", "json"))["available"], "a manager is active")
 
 
 def make_osd(folder, number, drive_class):
@@ -165,8 +169,8 @@ def make_osd(folder, number, drive_class):
 
 def main(verb, folder, *names):
     """Do what is asked."""
-    if verb == "up":
-        up(folder, json.load(sys.stdin))
+    if verb in ("up", "osds"):
+        (up if verb == "up" else add_osds)(folder, json.load(sys.stdin))
     elif verb == "down":
         for file in folder.glob("*.pid"):
             kill(folder, file.stem)

@@ -28,7 +28,7 @@ def describe(conf, spec):
         "monitors": dict(each.split(":") for each in services["mon"]["placement"]["hosts"]),
         "managers": {name: hosts[name]["addr"] for name in services["mgr"]["placement"]["hosts"]},
         "osds": [
-            {"host": name, "address": host["addr"], "location": host["location"], "class": device_class}
+            {"host": name, "address": host["addr"], "class": device_class}
             for name, host in hosts.items()
             if "osd" in host["labels"]
         ],

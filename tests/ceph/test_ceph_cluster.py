@@ -52,8 +52,12 @@ class Yard:
         self.inside("/usr/bin/python3", HERE / "daemons.py", verb, self.folder, *names, given=given)
 
     def up(self):
-        """Make the cluster from what is rendered."""
-        self.daemons("up", given=json.dumps(describe(self.files["ceph/ceph.conf"], self.files["ceph/spec.yaml"])))
+        """Make the cluster from what is rendered; keep what the role says before there are OSDs, and where these came to."""
+        described = json.dumps(describe(self.files["ceph/ceph.conf"], self.files["ceph/spec.yaml"]))
+        self.daemons("up", given=described)
+        self.begun = [self.say(verb) for verb in ("check", "apply", "apply")]
+        self.daemons("osds", given=described)
+        self.tree = self.ceph("osd", "tree")["nodes"]
 
     def ceph(self, *words):
         """Return what the cluster answers its administrator."""
@@ -104,21 +108,44 @@ def applied(yard):
     return yard, did
 
 
+def test_a_cluster_without_osds_has_places_for_them_and_no_pool(yard):
+    told = {
+        "changes": [
+            "global: public_network is 10.72.128.0/20",
+            "mon: auth_allow_insecure_global_id_reclaim is false",
+            "osd: osd_mclock_profile is balanced",
+            "hosts have their places for OSDs: storage-001, storage-002, storage-003, storage-004, storage-005 and 2 more",
+            "user client.perception is made",
+            "user client.planning is made",
+            "user client.kubernetes-volumes is made",
+        ],
+        "left": ["there is no OSD yet, and so no pool"],
+        "stale": [],
+    }
+    assert yard.begun == [(0, told), (0, told), (0, told | {"changes": []})]
+
+
+def test_osds_come_to_where_their_hosts_are_planned(yard):
+    """Each knows the name of its host, and no more."""
+    named = {node["id"]: node["name"] for node in yard.tree}
+    inside = {named[child]: node["name"] for node in yard.tree for child in node.get("children", ())}
+    hosts = yard.wanted["hosts"]
+    places = {host: {"rack": inside[host], "row": inside[inside[host]], "root": inside[inside[inside[host]]]} for host in hosts}
+    assert places == hosts
+    assert {name: host for name, host in inside.items() if name.startswith("osd.")} == {
+        f"osd.{number}": host for number, host in enumerate(hosts)
+    }
+
+
 def test_a_plan_becomes_pools_and_users_that_work(applied):
     yard, did = applied
     assert did["left"] == did["stale"] == []
     assert did["changes"] == [
-        "global: public_network is 10.72.128.0/20",
-        "mon: auth_allow_insecure_global_id_reclaim is false",
-        "osd: osd_mclock_profile is balanced",
         "CRUSH rule datasets is made",
         "pool datasets is made: 3 replicas over racks, 128 placement groups, for rbd",
         "erasure code profile archive is made",
         "CRUSH rule archive is made",
         "pool archive is made: erasure code 2+1 over racks, 64 placement groups, for archive",
-        "user client.perception is made",
-        "user client.planning is made",
-        "user client.kubernetes-volumes is made",
         "namespace perception of pool datasets is made",
         "namespace planning of pool datasets is made",
         "namespace kubernetes-volumes of pool datasets is made",

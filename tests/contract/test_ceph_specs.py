@@ -32,9 +32,9 @@ def has_ceph():
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_CEPH") else pytest.skip)(missing)
 
 
-def write(plan, folder):
-    """Write the two files of a plan; return their folder."""
-    for path, content in render_spec(plan):
+def write(plan, folder, deploy="cephadm"):
+    """Write the files of a plan for a way to deploy; return their folder."""
+    for path, content in render_spec(replace(plan, ceph=replace(plan.ceph, deploy=deploy))):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(content)
     return folder / "ceph"
@@ -117,10 +117,17 @@ def test_sizes_are_in_the_units_that_ceph_compares(capacity_tb, size):
     assert write_size(capacity_tb) == size
 
 
+@pytest.mark.parametrize("deploy", ["cephadm", "packages"])
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_ceph_finds_its_monitors_in_its_configuration(example, tmp_path):
+def test_ceph_finds_its_monitors_in_its_configuration(example, deploy, tmp_path):
     plan = open_example(example).plan
-    conf = write(plan, tmp_path) / "ceph.conf"
+    conf = write(plan, tmp_path, deploy) / "ceph.conf"
+    assert (tmp_path / "ceph/spec.yaml").exists() == (deploy == "cephadm")
+    own = {
+        monitor.name: ask("ceph-conf", "-c", conf, "--name", f"mon.{monitor.name}", "--lookup", "public_addr").strip()
+        for monitor in (plan.ceph.monitors if deploy == "packages" else ())
+    }
+    assert own == {monitor.name: monitor.address for monitor in plan.ceph.monitors if deploy == "packages"}
     read = {key: ask("ceph-conf", "-c", conf, "--lookup", key).strip() for key in ("fsid", "mon_host", "public_network")}
     assert read == {
         "fsid": plan.ceph.fsid,

@@ -137,6 +137,7 @@ class CephCluster:
     cluster_network: str = ""  # of OSDs among themselves; empty where that is the public one
     osds_per_device: int = 1
     recovery_profile: str = "balanced"
+    deploy: str = "cephadm"  # cephadm | packages
 
     @property
     def osds(self) -> int:

@@ -64,6 +64,7 @@ def plan_ceph(cluster: Cluster, drives: Drives | None, servers: Sequence[Server]
         _find_range(ceph, servers, "ceph-cluster"),
         ceph.osds_per_device,
         recovery.profile,
+        ceph.deploy,
     )
 
 

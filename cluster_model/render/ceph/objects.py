@@ -1,4 +1,4 @@
-"""ceph/objects.yaml: what a running Ceph has to have, for role ceph_cluster: options, places of hosts, pools, users."""
+"""ceph/objects.yaml: what Ceph has to have, for its roles: monitors, options, places of hosts, pools, users."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
     ceph = plan.ceph
     objects: Json = {
         "fsid": ceph.fsid,
+        "monitors": {monitor.name: monitor.address for monitor in ceph.monitors},
+        "managers": [manager.name for manager in ceph.managers],
         "options": list(list_options(ceph)),
         "hosts": {host.name: locate_host(host) for host in ceph.hosts},
         "pools": [describe_pool(pool, ceph) for pool in ceph.pools],

@@ -21,6 +21,8 @@ def render_spec(plan: Plan) -> Iterator[tuple[str, bytes]]:
     """Yield ceph/ceph.conf and ceph/spec.yaml."""
     text = open_templates(TEMPLATES).get_template("ceph/ceph.conf.j2").render(name=plan.name, ceph=plan.ceph)
     yield "ceph/ceph.conf", text.encode()
+    if plan.ceph.deploy != "cephadm":
+        return
     about = f"For `ceph orch apply -i`, after `cephadm bootstrap --fsid {plan.ceph.fsid}`: docs/ceph.md says in which order."
     yield "ceph/spec.yaml", write_objects(about, [*list_hosts(plan.ceph), *list_daemons(plan)])
 

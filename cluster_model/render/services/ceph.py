@@ -34,10 +34,13 @@ def describe(plan: Plan) -> Iterator[str]:
 
 
 def list_groups(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the servers with monitors, and those with OSDs; one may have both."""
+    """Yield the servers with monitors, those with OSDs, and both where their daemons come from packages."""
     if plan.ceph.hosts:
         yield from (("ceph_monitor", monitor.name) for monitor in plan.ceph.monitors)
         yield from (("ceph_osd", host.name) for host in plan.ceph.hosts)
+    if plan.ceph.deploy == "packages":
+        names = dict.fromkeys([*(monitor.name for monitor in plan.ceph.monitors), *(host.name for host in plan.ceph.hosts)])
+        yield from (("ceph_packages", name) for name in names)
 
 
 SERVICE = RenderedService("ceph", "ceph", render_ceph, summarize, describe, list_groups)

@@ -74,6 +74,11 @@ class Live:
             number = node["id"]
         return place
 
+    @property
+    def has_osds(self) -> bool:
+        """Return whether there is an OSD, running or not."""
+        return any(node["type"] == "osd" for node in self.nodes.values())
+
     def count_domains(self, kind: str, drive_class: str, moves: dict[str, dict[str, str]]) -> int:
         """Return in how many failure domains OSDs of a class run and take data, once hosts are moved to these places."""
         serving = [
@@ -100,17 +105,19 @@ def main(verb: str, given: Json) -> None:
     wanted = given["wanted"]
     live = read_live(wanted)
     may_move = bool(given["move"]) or not live.has_objects
-    faults = list(list_faults(wanted, live, may_move))
+    # Without OSDs pools have no place yet.
+    now = wanted if live.has_osds else {**wanted, "pools": [], "namespaces": []}
+    faults = list(list_faults(now, live, may_move))
     if faults:
         sys.exit("\n".join(faults))
-    steps = list(list_steps(wanted, live, may_move))
+    steps = list(list_steps(now, live, may_move))
     if verb == "apply":
         keep_record(wanted, live)
         for step in steps:
             do(step, float(given["wait_s"]))
     about = {
         "changes": [step.text for step in steps if step.text],
-        "left": list(list_left(wanted, live, may_move)),
+        "left": list(list_left(now, live, may_move)),
         "stale": list(list_stale(wanted, live)),
     }
     sys.stdout.write(json.dumps(about) + "\n")
@@ -215,6 +222,7 @@ def list_steps(wanted: Json, live: Live, may_move: bool) -> Iterator[Step]:
         who, name, value = option["who"], option["name"], option["value"]
         if live.options.get((who, name)) != value and not hold(option, live):
             yield Step(f"{who}: {name} is {value}", ["config", "set", who, name, value])
+    yield from list_places(wanted, live)
     if may_move:
         yield from list_moves(wanted, live)
     for pool in wanted["pools"]:
@@ -237,8 +245,33 @@ def list_steps(wanted: Json, live: Live, may_move: bool) -> Iterator[Step]:
             yield Step(text, ["namespace", "create", "--pool", pool, "--namespace", space], "rbd")
 
 
+def list_places(wanted: Json, live: Live) -> Iterator[Step]:
+    """Yield how hosts without OSDs get to where they are planned, which moves no data: their OSDs come to the right place.
+
+    A rack that is there is left where it is. Source: Ceph, CrushWrapper::insert_item.
+    """
+    free = {host: place for host, place in wanted["hosts"].items() if is_free(host, place, live)}
+    text = f"hosts have their places for OSDs: {shorten_list(free)}"
+    for host, place in free.items():
+        how = ["add-bucket", host, "host"] if live.find("host", host) is None else ["move", host]
+        yield Step(text, ["osd", "crush", *how, *(f"{kind}={name}" for kind, name in place.items())])
+        text = ""
+
+
+def is_free(host: str, place: dict[str, str], live: Live) -> bool:
+    """Return whether a host without OSDs is not in the rack that it is planned in, or not there at all.
+
+    One under another root is not: whoever put it there keeps its OSDs from taking data.
+    """
+    node = live.find("host", host)
+    if node is None or node["children"]:
+        return node is None
+    here, (kind, name) = live.locate(node["id"]), list(place.items())[-1]
+    return here.get("root", ROOT) == ROOT and here.get(kind) != name
+
+
 def list_moves(wanted: Json, live: Live) -> Iterator[Step]:
-    """Yield how hosts get to where they are planned, with the racks and rows that they need; hosts without OSDs are left out."""
+    """Yield how hosts get to where they are planned, with the racks and rows that they need."""
     done: set[tuple[str, str]] = set()
     for host, place in misplaced(wanted, live):
         (upper, at), *below = [*place.items(), ("host", host)]
@@ -255,10 +288,12 @@ def list_moves(wanted: Json, live: Live) -> Iterator[Step]:
 
 
 def misplaced(wanted: Json, live: Live) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the hosts that are elsewhere in CRUSH than planned, each with its place from the root down."""
+    """Yield the hosts that are elsewhere in CRUSH than planned, each with its place from the root down; free ones are not."""
     for host, place in wanted["hosts"].items():
         node = live.find("host", host)
-        if node is not None and not live.locate(node["id"]).items() >= place.items():  # it may be in a datacenter too
+        if node is None or is_free(host, place, live):
+            continue
+        if not live.locate(node["id"]).items() >= place.items():  # it may be in a datacenter too
             yield host, place
 
 
@@ -319,10 +354,11 @@ def list_settings(pool: Json, found: Json) -> Iterator[Step]:
 
 def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
     """Yield what is not as planned, and left so."""
+    if not live.has_osds:
+        yield "there is no OSD yet, and so no pool"
     if not may_move:
         for host, place in misplaced(wanted, live):
-            node = live.find("host", host)
-            here = live.locate(node["id"]) if node else {}
+            here = live.locate(live.named["host", host]["id"])
             yield f"host {host} is in {word_place(here)}; planned: {word_place(place)}"
         for pool in wanted["pools"]:
             found = live.pools.get(pool["name"])
@@ -332,10 +368,11 @@ def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
                 yield f"pool {pool['name']} uses another CRUSH rule; planned: {pool['name']}"
             yield from (f"planned: {step.text}" for step in list_settings(pool, found) if moves_data(step, pool, found))
     yield from (why for option in wanted["options"] if (why := hold(option, live)))
-    absent = [host for host in wanted["hosts"] if live.find("host", host) is None]
-    if absent:
+    hosts = {node["name"] for node in live.nodes.values() if node["type"] == "host" and node["children"]}
+    absent = wanted["hosts"].keys() - hosts
+    if absent and live.has_osds:
         yield f"hosts without an OSD yet: {shorten_list(absent)}"
-    beside = [node["name"] for node in live.nodes.values() if node["type"] == "host" and node["name"] not in wanted["hosts"]]
+    beside = hosts - wanted["hosts"].keys()
     if beside:
         yield f"hosts with OSDs that the plan does not have: {shorten_list(beside)}"
     if live.balancer not in {"upmap", "upmap-read"}:

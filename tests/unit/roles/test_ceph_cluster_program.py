@@ -141,6 +141,47 @@ def test_a_new_cluster_gets_rules_pools_and_places():
     ]
 
 
+def test_hosts_without_osds_are_placed_before_these_come():
+    """Also once there are objects: nothing lies on them."""
+    nodes = grow({"storage-1": HOSTS["storage-1"], "storage-2": {"root": "default"}})
+    empty = next(node for node in nodes.values() if node["name"] == "storage-2")
+    nodes = {number: node for number, node in nodes.items() if number not in empty["children"]}
+    empty["children"] = []
+    has = live(nodes=nodes)
+    text = "hosts have their places for OSDs: storage-2, storage-3"
+    assert tell_steps(want(), has) == [
+        (text, "ceph osd crush move storage-2 root=default row=N rack=N02"),
+        ("", "ceph osd crush add-bucket storage-3 host root=default row=N rack=N03"),
+    ]
+    assert tell_left(want(), has) == ["hosts without an OSD yet: storage-2, storage-3"]
+
+
+def test_an_empty_host_in_a_rack_that_is_elsewhere_waits_with_it():
+    """Moving the rack would move what its other hosts hold."""
+    place = HOSTS["storage-1"] | {"row": "M"}
+    nodes = grow(HOSTS | {"storage-0": place, "storage-1": place})
+    empty = next(node for node in nodes.values() if node["name"] == "storage-0")
+    nodes = {number: node for number, node in nodes.items() if number not in empty["children"]}
+    empty["children"] = []
+    wanted = want(hosts={"storage-0": HOSTS["storage-1"], **HOSTS})
+    assert tell_steps(wanted, live(nodes=nodes)) == []
+    assert tell_left(wanted, live(nodes=nodes))[:1] == [
+        "host storage-0 is in rack=N01 row=M root=default; planned: root=default row=N rack=N01"
+    ]
+    assert [words for _, words in tell_steps(wanted, live(nodes=nodes), move=True)] == ["ceph osd crush move N01 row=N"]
+
+
+def test_without_osds_there_are_options_places_and_users_alone(monkeypatch, capsys):
+    nodes = {-1: {"id": -1, "type": "root", "name": "default", "children": []}}
+    monkeypatch.setattr(program, "read_live", lambda _: live(nodes=nodes, pools={}, rules={}, has_objects=False))
+    program.main("check", {"wanted": want(namespaces=[{"pool": "data", "namespace": "a"}]), "move": False, "wait_s": 10})
+    assert json.loads(capsys.readouterr().out) == {
+        "changes": ["hosts have their places for OSDs: storage-1, storage-2, storage-3"],
+        "left": ["there is no OSD yet, and so no pool"],
+        "stale": [],
+    }
+
+
 def test_a_new_cluster_whose_hosts_are_not_in_racks_yet_is_taken():
     flat = live({host: {"root": "default"} for host in HOSTS}, pools={}, rules={}, has_objects=False)
     assert tell_faults(want(), flat) == []

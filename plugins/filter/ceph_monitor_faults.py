@@ -1,0 +1,64 @@
+# Copyright: gpuyard maintainers
+# GNU General Public License v3.0 or later (see https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find what cannot be right about the arguments of role ceph_monitor. It runs on the controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import tell
+
+DOCUMENTATION = r"""
+name: ceph_monitor_faults
+short_description: Finds what cannot be right about the arguments of role ceph_monitor
+description:
+  - Checks the folder of the rendered tree, how long is waited, and that there are packages.
+author: gpuyard maintainers
+options:
+  _input:
+    description: Arguments of the role by name, as its meta/argument_specs.yml describes them.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Refuse arguments that cannot be right
+  ansible.builtin.assert:
+    that: faults | length == 0
+    fail_msg: "{{ faults | join('\n') }}"
+  vars:
+    names: [ceph_monitor_tree, ceph_monitor_wait_s, ceph_monitor_packages]
+    faults: "{{ dict(names | zip(q('ansible.builtin.vars', *names))) | gpuyard.cluster.ceph_monitor_faults }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The faults, a sentence each with variable, value, what was expected, and how to fix it; empty where there is none.
+  type: list
+  elements: str
+"""
+
+LEAST_S, MOST_S = 10, 3600
+
+
+def ceph_monitor_faults(arguments: dict[str, Any]) -> list[str]:
+    """Return what cannot be right."""
+    tree, wait_s = str(arguments["ceph_monitor_tree"]), int(arguments["ceph_monitor_wait_s"])
+    faults = []
+    if not tree.startswith("/"):
+        faults.append(tell("ceph_monitor_tree", tree, "an absolute path", "name the folder that gpuyard render wrote"))
+    if not LEAST_S <= wait_s <= MOST_S:
+        faults.append(tell("ceph_monitor_wait_s", wait_s, f"{LEAST_S} to {MOST_S}", "leave it out for 300"))
+    if not arguments["ceph_monitor_packages"]:
+        fix = "leave it out for ceph-mon and ceph-mgr"
+        faults.append(tell("ceph_monitor_packages", [], "the packages with ceph-mon and ceph-mgr", fix))
+    return faults
+
+
+class FilterModule:
+    """The filter of this file."""
+
+    def filters(self) -> dict[str, Any]:
+        """Return it by its name."""
+        return {"ceph_monitor_faults": ceph_monitor_faults}
