@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import tell
+from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_tree, check_wait
 
 DOCUMENTATION = r"""
 name: ceph_cluster_faults
@@ -39,18 +39,10 @@ _value:
   elements: str
 """
 
-LEAST_S, MOST_S = 10, 3600
-
 
 def ceph_cluster_faults(arguments: dict[str, Any]) -> list[str]:
     """Return what cannot be right."""
-    tree, wait_s = str(arguments["ceph_cluster_tree"]), int(arguments["ceph_cluster_wait_s"])
-    faults = []
-    if not tree.startswith("/"):
-        faults.append(tell("ceph_cluster_tree", tree, "an absolute path", "name the folder that gpuyard render wrote"))
-    if not LEAST_S <= wait_s <= MOST_S:
-        faults.append(tell("ceph_cluster_wait_s", wait_s, f"{LEAST_S} to {MOST_S}", "leave it out for 300"))
-    return faults
+    return [*check_tree(arguments, "ceph_cluster"), *check_wait(arguments, "ceph_cluster")]
 
 
 class FilterModule:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import tell
+from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_tree, check_wait, tell
 
 DOCUMENTATION = r"""
 name: ceph_monitor_faults
@@ -39,17 +39,10 @@ _value:
   elements: str
 """
 
-LEAST_S, MOST_S = 10, 3600
-
 
 def ceph_monitor_faults(arguments: dict[str, Any]) -> list[str]:
     """Return what cannot be right."""
-    tree, wait_s = str(arguments["ceph_monitor_tree"]), int(arguments["ceph_monitor_wait_s"])
-    faults = []
-    if not tree.startswith("/"):
-        faults.append(tell("ceph_monitor_tree", tree, "an absolute path", "name the folder that gpuyard render wrote"))
-    if not LEAST_S <= wait_s <= MOST_S:
-        faults.append(tell("ceph_monitor_wait_s", wait_s, f"{LEAST_S} to {MOST_S}", "leave it out for 300"))
+    faults = [*check_tree(arguments, "ceph_monitor"), *check_wait(arguments, "ceph_monitor")]
     if not arguments["ceph_monitor_packages"]:
         fix = "leave it out for ceph-mon and ceph-mgr"
         faults.append(tell("ceph_monitor_packages", [], "the packages with ceph-mon and ceph-mgr", fix))

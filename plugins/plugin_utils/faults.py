@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
 """A driver's version as upstream has it, such as 580.95.05."""
@@ -17,6 +18,22 @@ PACKAGE_VERSION = re.compile(VERSION.pattern + r"(-\S+)?")
 def tell(name: str, value: object, expected: str, fix: str) -> str:
     """Return a fault as all roles tell it: variable and value, what was expected, and the way out."""
     return f"{name}: {'empty' if value in ('', [], {}) else value}; expected {expected}; fix: {fix}"
+
+
+def check_tree(arguments: dict[str, Any], role: str) -> list[str]:
+    """Return what cannot be right about the rendered tree of a role, ROLE_tree."""
+    tree = str(arguments[f"{role}_tree"])
+    return (
+        []
+        if tree.startswith("/")
+        else [tell(f"{role}_tree", tree, "an absolute path", "name the folder that gpuyard render wrote")]
+    )
+
+
+def check_wait(arguments: dict[str, Any], role: str) -> list[str]:
+    """Return what cannot be right about how long a role waits, ROLE_wait_s."""
+    wait_s = int(arguments[f"{role}_wait_s"])
+    return [] if 10 <= wait_s <= 3600 else [tell(f"{role}_wait_s", wait_s, "10 to 3600", "leave it out for 300")]
 
 
 def list_twice(names: Iterable[str]) -> dict[str, int]:

@@ -63,9 +63,9 @@ class Yard:
         """Return what the cluster answers its administrator."""
         return json.loads(self.inside("ceph", "--connect-timeout", "15", *words, "-f", "json").stdout)
 
-    def say(self, verb, wanted=None, move=False):
+    def say(self, verb, wanted=None, move=False, pools=True):
         """Run the role's program; return its exit code, and what it told or complained of."""
-        given = json.dumps({"wanted": wanted or self.wanted, "move": move, "wait_s": stretch(120)})
+        given = json.dumps({"wanted": wanted or self.wanted, "pools": pools, "move": move, "wait_s": stretch(120)})
         done = self.inside("/usr/bin/python3", "-IS", "-c", PROGRAM.read_text(), verb, given=given, check=False)
         return done.returncode, json.loads(done.stdout) if done.returncode == 0 else done.stderr
 

@@ -66,8 +66,8 @@ class Ceph(Model):
     hosts: Name
     """Server group with the OSDs."""
     deploy: Literal["cephadm", "packages"] = "cephadm"
-    """How its daemons come to run: `cephadm` in containers, told by ceph/spec.yaml; `packages`, the distribution's own, whose
-    monitors and managers playbooks/ceph.yml makes."""
+    """How its daemons come to run: `cephadm` in containers, told by ceph/spec.yaml; `packages`, the distribution's own, which
+    playbooks/ceph.yml installs and runs."""
     fsid: Annotated[str, Field(pattern=UUID)] | None = None
     """The cluster's own id; give that of a cluster which is there already. Default: made from `name` and `site.domain`."""
     osds_per_device: Annotated[int, Field(ge=1, le=8)] = 1

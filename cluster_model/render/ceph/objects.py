@@ -22,6 +22,7 @@ def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
         "fsid": ceph.fsid,
         "monitors": {monitor.name: monitor.address for monitor in ceph.monitors},
         "managers": [manager.name for manager in ceph.managers],
+        "osds": describe_osds(ceph),
         "options": list(list_options(ceph)),
         "hosts": {host.name: locate_host(host) for host in ceph.hosts},
         "pools": [describe_pool(pool, ceph) for pool in ceph.pools],
@@ -39,6 +40,18 @@ def list_options(ceph: CephCluster) -> Iterator[Json]:
     # Without it an expired key can be used on. Source: Ceph, documentation of CVE-2021-20288.
     yield {"who": "mon", "name": "auth_allow_insecure_global_id_reclaim", "value": "false"}
     yield {"who": "osd", "name": "osd_mclock_profile", "value": ceph.recovery_profile}
+
+
+def describe_osds(ceph: CephCluster) -> Json:
+    """Return what OSDs are made on, the same on every host: drives of a kind, and how many."""
+    host = ceph.hosts[0]
+    return {
+        "drives": host.osds // ceph.osds_per_device,
+        "bytes": round(host.osd_tb * ceph.osds_per_device * 1e12),
+        "rotational": ceph.device_class == "hdd",
+        "per_drive": ceph.osds_per_device,
+        "device_class": ceph.device_class,
+    }
 
 
 def describe_pool(pool: PlacedPool, ceph: CephCluster) -> Json:

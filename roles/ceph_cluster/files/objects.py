@@ -1,7 +1,8 @@
 """Bring a running Ceph to what the plan says of it, or tell what would change; run on a host that has its monitors. Prints JSON.
 
-Arguments: `look`, `check` or `apply`. Standard input is JSON: `wanted`, what ceph/objects.yaml has; `move`, whether hosts and
-pools may change their place where that moves data; `wait_s`, within which the placement groups of new pools must be active.
+Arguments: `look`, `check` or `apply`. Standard input is JSON: `wanted`, what ceph/objects.yaml has; `pools`, whether pools are
+brought to that too; `move`, whether hosts and pools may change their place where that moves data; `wait_s`, within which the
+placement groups of new pools must be active.
 `look` reads none and prints the id of the cluster. Python 3.9 suffices.
 """
 
@@ -106,7 +107,7 @@ def main(verb: str, given: Json) -> None:
     live = read_live(wanted)
     may_move = bool(given["move"]) or not live.has_objects
     # Without OSDs pools have no place yet.
-    now = wanted if live.has_osds else {**wanted, "pools": [], "namespaces": []}
+    now = wanted if live.has_osds and given["pools"] else {**wanted, "pools": [], "namespaces": []}
     faults = list(list_faults(now, live, may_move))
     if faults:
         sys.exit("\n".join(faults))

@@ -174,7 +174,9 @@ def test_an_empty_host_in_a_rack_that_is_elsewhere_waits_with_it():
 def test_without_osds_there_are_options_places_and_users_alone(monkeypatch, capsys):
     nodes = {-1: {"id": -1, "type": "root", "name": "default", "children": []}}
     monkeypatch.setattr(program, "read_live", lambda _: live(nodes=nodes, pools={}, rules={}, has_objects=False))
-    program.main("check", {"wanted": want(namespaces=[{"pool": "data", "namespace": "a"}]), "move": False, "wait_s": 10})
+    program.main(
+        "check", {"wanted": want(namespaces=[{"pool": "data", "namespace": "a"}]), "pools": True, "move": False, "wait_s": 10}
+    )
     assert json.loads(capsys.readouterr().out) == {
         "changes": ["hosts have their places for OSDs: storage-1, storage-2, storage-3"],
         "left": ["there is no OSD yet, and so no pool"],
@@ -529,5 +531,5 @@ def test_a_new_pool_is_written_to_once_its_groups_are_active(monkeypatch):
 
 def test_it_is_json_all_the_way(monkeypatch, capsys):
     monkeypatch.setattr(program, "read_live", lambda _: live())
-    program.main("check", {"wanted": want(), "move": False, "wait_s": 10})
+    program.main("check", {"wanted": want(), "pools": True, "move": False, "wait_s": 10})
     assert json.loads(capsys.readouterr().out) == {"changes": [], "left": [], "stale": []}
