@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cluster_model.diagnostic import Diagnostic, has_errors, promote_warnings
+from cluster_model.opened import Opened, UnknownNameError
+from cluster_model.verification import choose_scope, verify, verify_ceph, verify_hosts
 
 if TYPE_CHECKING:
     from cluster_model.catalogue.load import Catalogue
@@ -23,10 +25,6 @@ if TYPE_CHECKING:
     from cluster_model.plan.compare.plans import Comparison
     from cluster_model.plan.model import Plan
     from cluster_model.render.write import Written
-    from cluster_model.verify.gear import Verified
-    from cluster_model.verify.hosts.compare import Told
-    from cluster_model.verify.observed import Observed
-    from cluster_model.verify.read.collect import Scope
 
 __all__ = [
     "Changes",
@@ -42,6 +40,7 @@ __all__ = [
     "render",
     "validate",
     "verify",
+    "verify_ceph",
     "verify_hosts",
     "write",
 ]
@@ -54,33 +53,6 @@ class RefusedError(Exception):
         first = next(finding for finding in findings if finding.severity == "error")
         super().__init__(f"{first.id} {first.summary}")
         self.findings = list(findings)
-
-
-class UnknownNameError(ValueError):
-    """A name that the caller gave is none of those there are; `kind` is `network`, `limit` or `family`."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A cluster with its plan.
-
-    Args:
-        cluster: the intent.
-        catalogue: the hardware it may use.
-        plan: every choice made.
-        findings: what was found on the way, located, in the order of print.
-        loaded: the intent's text, facts and digest.
-    """
-
-    cluster: Cluster
-    catalogue: Catalogue
-    plan: Plan
-    findings: list[Diagnostic]
-    loaded: Loaded
 
 
 @dataclass(slots=True)
@@ -313,87 +285,3 @@ def compare(before: Opened, after: Opened) -> Changes:
     except SwitchTemplateError as error:
         raise RefusedError([error.finding]) from error
     return Changes(comparison, lines)
-
-
-def choose_scope(
-    opened: Opened, networks: Sequence[str] = (), limits: Sequence[str] = (), what: Literal["cabling", "fabric"] = "cabling"
-) -> Scope:
-    """Return a part of a cluster to look at.
-
-    Args:
-        opened: the cluster.
-        networks: names of networks; none for all.
-        limits: devices by the words that `--limit` takes: names, racks, groups, patterns and so on; none for all.
-        what: what is to be compared: cables, which all devices have, or sessions of switches and MTUs of servers.
-
-    Raises:
-        UnknownNameError: there is no such network, or a word means no device.
-    """
-    from cluster_model.plan.selection import KINDS, SelectionError, choose_devices
-    from cluster_model.verify.read.collect import Scope
-
-    known = [network.name for network in opened.plan.networks]
-    for name in networks:
-        if name not in known:
-            raise UnknownNameError("network", f"there is no {name}; the plan has {', '.join(known)}")
-    try:
-        devices = choose_devices(opened.plan, limits, KINDS if what == "cabling" else ("server", "switch")) if limits else None
-    except SelectionError as error:
-        raise UnknownNameError("limit", str(error)) from None
-    return Scope(tuple(networks), devices)
-
-
-def verify(
-    opened: Opened,
-    observed: Observed,
-    what: Literal["cabling", "fabric"] = "cabling",
-    scope: Scope | None = None,
-    *,
-    strict: bool = False,
-) -> Verified:
-    """Compare what switches and hosts reported with the plan. Nothing is asked of them here.
-
-    Args:
-        opened: the cluster.
-        observed: what devices told: `verify.read.collect.observe` asks them, `verify.observed.load_observed` reads a file that
-            `gpuyard verify --save` wrote.
-        what: `cabling`: who is at the other end of each cable; `fabric`: BGP sessions, AS numbers, MTU, ECMP width and PFC.
-        scope: the part to look at, from `choose_scope`; None for all.
-        strict: whether warnings become errors.
-
-    Returns:
-        Jobs in the order of a walk, each with its finding, located; counts of what was compared; who was not reached.
-
-    Errors:
-        VER001 to VER014 of cabling, VER030 to VER038 of fabric, VER020 to VER022 of devices that were not reached, are others
-        than planned, or did not tell everything.
-    """
-    from cluster_model.verify.gear import compare_gear
-
-    found = compare_gear(opened.plan, observed, what, scope)
-    locate = opened.loaded.source.locate
-    jobs = [replace(job, finding=locate(job.finding)) for job in found.jobs]
-    if strict:
-        jobs = [replace(job, finding=promote_warnings([job.finding])[0]) for job in jobs]
-    return replace(found, jobs=tuple(jobs))
-
-
-def verify_hosts(opened: Opened, told: Mapping[str, Told]) -> dict[str, list[Diagnostic]]:
-    """Compare what hosts told of themselves with the plan: model, serial number, GPUs, ports, driver, limits, routes, time.
-
-    Args:
-        opened: the cluster.
-        told: by server; `verify.hosts.compare.load_told` reads a file that `gpuyard verify hosts --save` wrote. Servers that are
-            not in the plan must not be among them.
-
-    Returns:
-        Findings by server in the order given, located; empty where a host is as planned.
-
-    Errors:
-        HST001 to HST019.
-    """
-    from cluster_model.verify.hosts.compare import compare_hosts
-
-    locate = opened.loaded.source.locate
-    found = compare_hosts(opened.plan, opened.catalogue, told)
-    return {name: [locate(finding) for finding in findings] for name, findings in found.items()}

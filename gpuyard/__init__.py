@@ -19,6 +19,7 @@ from cluster_model.pipeline import (
     render,
     validate,
     verify,
+    verify_ceph,
     verify_hosts,
     write,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "render",
     "validate",
     "verify",
+    "verify_ceph",
     "verify_hosts",
     "write",
 ]

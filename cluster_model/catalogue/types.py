@@ -215,12 +215,23 @@ class Drives(Sourced):
     """Whether they spin, as Linux and Ceph call it: hard disks do, flash does not."""
 
 
+class Resources(Sourced):
+    """Processors and memory of a server."""
+
+    cores: Annotated[int, Field(ge=1)]
+    """Cores of all processors, without hyper-threading."""
+    memory_gib: Annotated[int, Field(ge=1)]
+    """Memory, GiB (2^30 bytes)."""
+
+
 class Server(Strict):
     """The `gpuyard:` block of a server."""
 
     kind: Literal["server"]
     power: Power
     gpus: GpuBoard | None = None
+    resources: Resources | None = None
+    """Processors and memory; without them no rule says whether they suffice."""
     drives: Drives | None = None
     network: PortMap
     bmc: bool = True

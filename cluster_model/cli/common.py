@@ -21,6 +21,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 ERRORS, USAGE = 1, 2
 """Exit codes; main.py has them all."""
+EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+"""A file that has to be there."""
 
 
 def cluster_argument(command: Command) -> Command:
@@ -38,6 +40,26 @@ def limit_option(command: Command) -> Command:
         callback=split_words,
         help="Only these devices: names, slices, racks, groups, unit-N, networks, roles or patterns, by commas; repeatable.",
     )(command)
+
+
+def host_login_options(command: Command) -> Command:
+    """Add the options of a login to hosts."""
+    options = [
+        click.option(
+            "--user", envvar="GPUYARD_HOST_USER", default="", help="User on hosts [env GPUYARD_HOST_USER]; default: yours."
+        ),
+        click.option(
+            "--key", type=EXISTING, envvar="GPUYARD_SSH_KEY", help="Private key [env GPUYARD_SSH_KEY]; default: agent and ~/.ssh."
+        ),
+        click.option("--ssh-config", type=EXISTING, help="OpenSSH configuration to use, for jump hosts and ports."),
+        click.option("--trust-new-keys", is_flag=True, help="Add SSH host keys that are not known to known_hosts."),
+        click.option(
+            "--timeout", type=click.FloatRange(1, 600), default=60, show_default=True, help="Seconds to wait for an answer."
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def split_words(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from cluster_model.intent.manual import MANUALS as INTENT
 from cluster_model.render.manual import MANUALS as RENDER
 from cluster_model.transport.manual import MANUALS as TRANSPORT
 from cluster_model.verify.manual import MANUALS as VERIFY
+from cluster_model.verify.manual_ceph import MANUALS as CEPH
 from cluster_model.verify.manual_hosts import MANUALS as HOSTS
 from cluster_model.verify.manual_machines import MANUALS as MACHINES
 
@@ -15,7 +16,7 @@ def read_manuals() -> dict[str, tuple[str, str]]:
     """Return title and text of every manual by rule id, sorted by id."""
     from cluster_model.checks.registry import RULES
 
-    entries = {**INTENT, **CATALOGUE, **RENDER, **TRANSPORT, **VERIFY, **MACHINES, **HOSTS}
+    entries = {**INTENT, **CATALOGUE, **RENDER, **TRANSPORT, **VERIFY, **MACHINES, **HOSTS, **CEPH}
     texts = {id_: (entry.title, f"{entry.why}\n\nHow to fix:\n{_indent(entry.fix)}") for id_, entry in entries.items()}
     for id_, rule in RULES.items():
         manual = rule.manual()

@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cluster_model.cli.common import ERRORS, USAGE, cluster_argument, finding_options, limit_option, open_plan, split_words
+from cluster_model.cli.common import (
+    ERRORS,
+    EXISTING,
+    USAGE,
+    cluster_argument,
+    finding_options,
+    limit_option,
+    open_plan,
+    split_words,
+)
 from cluster_model.cli.findings import Format, count_findings, format_json, print_findings
+from cluster_model.cli.verify_ceph import command as ceph
 from cluster_model.cli.verify_hosts import command as hosts
 from cluster_model.pipeline import Opened, UnknownNameError, choose_scope, verify
 
@@ -64,9 +74,9 @@ def reading_options(command: Command) -> Command:
         click.option("--user", envvar="GPUYARD_USER", default="", help="User on switches [env GPUYARD_USER]; default: yours."),
         click.option("--host-user", envvar="GPUYARD_HOST_USER", default="", help="User on hosts [env GPUYARD_HOST_USER]."),
         click.option(
-            "--key", type=_FILE, envvar="GPUYARD_SSH_KEY", help="Private key [env GPUYARD_SSH_KEY]; default: agent and ~/.ssh."
+            "--key", type=EXISTING, envvar="GPUYARD_SSH_KEY", help="Private key [env GPUYARD_SSH_KEY]; default: agent and ~/.ssh."
         ),
-        click.option("--ssh-config", type=_FILE, help="OpenSSH configuration to use, for jump hosts and ports."),
+        click.option("--ssh-config", type=EXISTING, help="OpenSSH configuration to use, for jump hosts and ports."),
         click.option("--trust-new-keys", is_flag=True, help="Add SSH host keys that are not known to known_hosts."),
         click.option(
             "--timeout", type=click.FloatRange(1, 600), default=60, show_default=True, help="Seconds to wait for an answer."
@@ -75,7 +85,7 @@ def reading_options(command: Command) -> Command:
         click.option(
             "--stand-in", is_flag=True, envvar="GPUYARD_STAND_IN", help="Read every switch as Linux with FRR, as in the twin."
         ),
-        click.option("--observed", type=_FILE, help="Compare this file, written by --save, instead of asking devices."),
+        click.option("--observed", type=EXISTING, help="Compare this file, written by --save, instead of asking devices."),
         click.option("--save", type=click.Path(path_type=Path), help="Write what devices told into this file."),
         click.option(
             "--print", "sheet", type=click.Path(path_type=Path), help="Write the jobs as a page to print (HTML), by rack."
@@ -84,9 +94,6 @@ def reading_options(command: Command) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -313,4 +320,5 @@ def _print_json(desk: Desk, found: Verified, counts: dict[str, Any]) -> None:
     )
 
 
+command.add_command(ceph)
 command.add_command(hosts)

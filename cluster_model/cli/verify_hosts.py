@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cluster_model.cli.common import ERRORS, choose_limited, cluster_argument, limit_option, open_cluster
+from cluster_model.cli.common import (
+    ERRORS,
+    EXISTING,
+    choose_limited,
+    cluster_argument,
+    host_login_options,
+    limit_option,
+    open_cluster,
+)
 from cluster_model.cli.console import print_table, show_progress
 from cluster_model.cli.findings import Format, format_json
 from cluster_model.pipeline import Opened, verify_hosts
@@ -23,19 +31,14 @@ if TYPE_CHECKING:
 
 UNREACHED = 3
 """Exit code where a host was not reached; main.py has them all."""
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("hosts")
 @cluster_argument
 @limit_option
-@click.option("--user", envvar="GPUYARD_HOST_USER", default="", help="User on hosts [env GPUYARD_HOST_USER]; default: yours.")
-@click.option("--key", type=_FILE, envvar="GPUYARD_SSH_KEY", help="Private key [env GPUYARD_SSH_KEY]; default: agent and ~/.ssh.")
-@click.option("--ssh-config", type=_FILE, help="OpenSSH configuration to use, for jump hosts and ports.")
-@click.option("--trust-new-keys", is_flag=True, help="Add SSH host keys that are not known to known_hosts.")
+@host_login_options
 @click.option("--parallel", type=click.IntRange(1, 2000), default=200, show_default=True, help="Hosts asked at once.")
-@click.option("--timeout", type=click.FloatRange(1, 600), default=60, show_default=True, help="Seconds to wait for an answer.")
-@click.option("--observed", type=_FILE, help="Compare this file, written by --save, instead of asking hosts.")
+@click.option("--observed", type=EXISTING, help="Compare this file, written by --save, instead of asking hosts.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write what hosts told into this file, as JSON.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the output."

@@ -19,6 +19,9 @@ import yaml
 
 from cluster_model.plan.model.kubernetes import Kubernetes, VolumeClass
 from cluster_model.render.services.ceph import render_ceph
+from cluster_model.transport.session import Answer, Login
+from cluster_model.verify.ceph.ask import ask_ceph, dump_asked
+from cluster_model.verify.ceph.compare import compare_ceph
 from tests.ceph.describe import describe
 from tests.planned import open_example, open_folder
 from tests.slowness import stretch, wait_for
@@ -68,6 +71,20 @@ class Yard:
         given = json.dumps({"wanted": wanted or self.wanted, "pools": pools, "move": move, "wait_s": stretch(120)})
         done = self.inside("/usr/bin/python3", "-IS", "-c", PROGRAM.read_text(), verb, given=given, check=False)
         return done.returncode, json.loads(done.stdout) if done.returncode == 0 else done.stderr
+
+    def ask(self, commands):
+        """Answer as a session to the first host with a monitor does, which would come over SSH."""
+        done = [self.inside("sh", "-c", f"( {command}\n) 2>&1 </dev/null", check=False) for command in commands]
+        return [Answer(each.stdout, each.returncode == 0) for each in done]
+
+    def close(self):
+        """Nothing is open."""
+
+    def verify(self):
+        """Return what `gpuyard verify ceph` finds, by id."""
+        self.asked = ask_ceph(self.plan, Login(), lambda *_: self)
+        assert self.asked.host == "control-001", self.asked.reasons
+        return {finding.id: finding for finding in compare_ceph(self.plan, self.asked).findings}
 
     def changed(self, **parts):
         """Return what is wanted with parts of it exchanged."""
@@ -259,6 +276,22 @@ def test_another_cluster_is_refused(applied):
     assert "osd_max_backfills" not in str(yard.ceph("config", "dump"))
 
 
+def test_memory_of_osds_is_told_to_them_and_what_is_not_planned_any_more_to_us(applied):
+    yard, _ = applied
+    ceph = replace(yard.plan.ceph, osd_memory_gib=2.5)
+    larger = yaml.safe_load(dict(render_ceph(replace(yard.plan, ceph=ceph), None))["ceph/objects.yaml"])
+    told = ["osd: osd_memory_target_autotune is false", "osd: osd_memory_target is 2684354560"]
+    assert yard.say("apply", larger)[1] == {"changes": told, "left": [], "stale": []}
+    assert yard.inside("ceph", "config", "get", "osd.0", "osd_memory_target").stdout == "2684354560\n"
+    assert yard.say("apply", larger)[1]["changes"] == []
+    target, autotune = yard.say("apply")[1]["stale"]
+    assert target == "option osd_memory_target of osd, 2684354560: ceph config rm osd osd_memory_target"
+    assert autotune.startswith("option osd_memory_target_autotune of osd, false: ceph config rm osd osd_memory_target_autotune; ")
+    for name in ("osd_memory_target", "osd_memory_target_autotune"):
+        yard.inside("ceph", "config", "rm", "osd", name)
+    assert yard.say("apply") == (0, {"changes": [], "left": [], "stale": []})
+
+
 def test_what_somebody_changed_is_told_and_brought_back(applied):
     yard, _ = applied
     yard.inside("ceph", "osd", "pool", "set", "datasets", "min_size", "1")
@@ -363,10 +396,39 @@ def test_a_tenant_that_left_is_told_and_keeps_its_data(applied):
     assert yard.say("apply") == (0, {"changes": [], "left": [], "stale": []})
 
 
+def test_what_the_cluster_tells_is_held_against_the_plan(applied):
+    """What `gpuyard verify ceph` asks and compares; GPUYARD_RECORD writes docs/examples/ceph.json."""
+    yard, _ = applied
+    wait_for(lambda: yard.ceph("health")["status"] == "HEALTH_OK", 60, lambda: str(yard.ceph("health", "detail")["checks"]))
+    found = yard.verify()
+    assert found == {}
+    assert all(caps.keys() <= {"mon", "osd", "mgr", "mds"} for caps in yard.asked.answers["users"].values())
+    yard.inside("ceph", "osd", "pool", "set", "datasets", "min_size", "1")
+    yard.inside("ceph", "config", "rm", "osd", "osd_mclock_profile")
+    yard.inside("ceph", "auth", "caps", "client.planning", "mon", "allow r")
+    yard.daemons("kill", "osd.6")
+    try:
+        found = wait_for(lambda: (now := yard.verify()).get("VER045") and now, 60, "the OSD is down")
+        if os.environ.get("GPUYARD_RECORD"):
+            (HERE.parents[1] / "docs/examples/ceph.json").write_text(dump_asked(yard.asked))
+    finally:
+        yard.daemons("start", "osd.6")
+    told = {id_: (one.summary, one.actual) for id_, one in found.items() if id_ != "VER053"}
+    assert told == {
+        "VER045": ("storage-007: osd.6 is down", "0"),
+        "VER047": ("pool datasets is not as planned", "min_size 1"),
+        "VER048": ("option osd_mclock_profile of osd is not as planned", "Ceph's default"),
+        "VER049": ("user client.planning has other rights", "mon allow r"),
+    }
+    assert len(yard.say("apply")[1]["changes"]) == 3
+    wait_for(lambda: yard.verify() == {}, 60, lambda: str(yard.verify()))
+
+
 def test_one_monitor_less_does_not_matter(applied):
     yard, _ = applied
     yard.daemons("kill", "mon.control-003")
     wait_for(lambda: len(yard.ceph("quorum_status")["quorum"]) == 2, 60, "two monitors agree")
+    assert yard.verify()["VER042"].summary == "monitor control-003 is not in the quorum"
     assert yard.say("check") == (0, {"changes": [], "left": [], "stale": []})
 
 

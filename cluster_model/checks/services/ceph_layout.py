@@ -12,6 +12,9 @@ from cluster_model.checks.services.ceph import list_pools
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
 
+HALF = 0.5
+"""Part of what the drives of a host give that its ports have to carry. Our own choice."""
+
 
 class ManyReplicas(Rule):
     """Keep no more copies than are of use.
@@ -236,4 +239,106 @@ class ManyMonitors(Rule):
                 "3 or 5",
                 str(ceph.monitor_count),
                 "set monitor_count to 5",
+            )
+
+
+class TooLittleMemory(Rule):
+    """Have memory for all of a host's OSDs.
+
+    What it checks:
+        Memory of the hosts' model against what its OSDs take, `osd_memory_gib` or 4 GiB each and a fifth more, with 16 GiB for
+        all else, 2 for a monitor and 4 for a manager. Where cephadm deals memory each OSD has to get 2 GiB. Models whose memory
+        the catalogue does not say are not judged.
+
+    Why it matters:
+        OSDs take the most while data is rebuilt. Where memory ends the kernel kills them then, one after the other, and the loss
+        of a host becomes that of several.
+
+    How to fix:
+        Lower `osd_memory_gib`, have fewer OSDs on a drive, or more memory; or correct `resources` in your own catalogue file.
+
+    Source:
+        Ceph, doc/start/hardware-recommendations.rst: 4 GiB by default, a fifth to spare, no less than 2 GiB; for monitors its
+        option mon_memory_target, for managers cephadm's autotune.py. 16 GiB for all else are our own choice.
+    """
+
+    id, title = "CEP023", "too little memory for OSDs"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph, needs = design.cluster.ceph, design.plan.ceph.needs
+        if ceph is None or needs is None or not needs.has_memory_gib or needs.memory_gib <= needs.has_memory_gib:
+            return
+        most = int(needs.most_osd_memory_gib * 2) / 2
+        yield self.finding(
+            "ceph.osd_memory_gib" if ceph.osd_memory_gib else "ceph.hosts",
+            f"{needs.osds} OSDs of {needs.osd_memory_gib:g} GiB do not fit into {needs.host}",
+            f">= {needs.memory_gib:.0f} GiB of memory",
+            f"{needs.has_memory_gib} GiB",
+            f"set osd_memory_gib to {most:g}, or have more memory" if most >= 2 else "have more memory, or fewer OSDs on a host",
+        )
+
+
+class FewCores(Rule):
+    """Have processors for all of a host's OSDs.
+
+    What it checks:
+        Cores of the hosts' model, without hyper-threading: two for an OSD on flash, one for an OSD on a drive that spins. Models
+        whose cores the catalogue does not say are not judged.
+
+    Why it matters:
+        OSDs compute checksums, erasure codes and placement. Without processors flash waits for them, and while data is rebuilt
+        heartbeats come late and OSDs are taken for dead.
+
+    How to fix:
+        Have more cores, or fewer OSDs on a drive; or correct `resources` in your own catalogue file.
+
+    Source:
+        Ceph, doc/start/hardware-recommendations.rst: one core for an OSD under a light load, two under a heavy one.
+    """
+
+    id, severity, title = "CEP024", "warning", "few cores for OSDs"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph, needs = design.cluster.ceph, design.plan.ceph.needs
+        if ceph is not None and needs is not None and 0 < needs.has_cores < needs.cores:
+            yield self.finding(
+                "ceph.osds_per_device" if ceph.osds_per_device > 1 else "ceph.hosts",
+                f"{needs.osds} OSDs share {needs.has_cores} cores of {needs.host}",
+                f">= {needs.cores} cores",
+                str(needs.has_cores),
+                "have more cores" + (", or one OSD on each drive" if ceph.osds_per_device > 1 else ""),
+            )
+
+
+class SlowPorts(Rule):
+    """Have storage ports that carry half of what the drives behind them give.
+
+    What it checks:
+        Ports of a host in the storage network against half of what Ceph takes all of its drives for: 1200 MiB/s each for flash,
+        150 for drives that spin.
+
+    Why it matters:
+        What the drives could give and take does not come through. That is paid for and never seen, and rebuilding takes from what
+        clients have.
+
+    How to fix:
+        Have more or faster ports in the storage network, or fewer drives in a host.
+
+    Source:
+        Ceph, doc/start/hardware-recommendations.rst: drives together should not outrun the network; half is our own choice. What
+        a drive gives: its options osd_mclock_max_sequential_bandwidth_ssd and _hdd.
+    """
+
+    id, severity, title = "CEP025", "warning", "storage ports far slower than drives"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        needs = design.plan.ceph.needs
+        if needs is not None and 0 < needs.has_mb_per_s < HALF * needs.drive_mb_per_s:
+            gbps = needs.drive_mb_per_s / 125
+            yield self.finding(
+                "ceph.hosts",
+                f"drives of {needs.host} give {gbps:,.0f} Gb/s, and its storage ports carry {needs.has_mb_per_s / 125:,.0f}",
+                f">= {HALF * gbps:,.0f} Gb/s in the storage network",
+                f"{needs.has_mb_per_s / 125:,.0f} Gb/s",
+                "have more or faster storage ports, or fewer drives in a host",
             )

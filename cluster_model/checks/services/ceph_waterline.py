@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
@@ -157,3 +158,41 @@ class CrowdedRebuild(Rule):
                 f"{ceph.domains} {domain}s",
                 f"place servers of {intent.hosts} in one more {domain}, or set fill_target to {cut_fill(most, 2):g}",
             )
+
+
+class SlowRebuild(Rule):
+    """Rebuild a lost host before the next one is lost.
+
+    What it checks:
+        The hours that it takes at the least to rebuild the host whose loss leaves the most to the others, at `fill_target` or
+        else at the waterline, against `recovery.within_h`.
+
+    Why it matters:
+        Until it is rebuilt there is a copy less of what it held. The longer that takes, the likelier another drive is lost
+        meanwhile, and clients share drives and network with it all the time.
+
+    How to fix:
+        Give more of an OSD to rebuilding with `recovery.profile`, have more hosts or storage ports, or fill it less. Where it may
+        take longer, say so with `recovery.within_h`.
+
+    Source:
+        Derived: what a host holds over what the others take in. A day is our own choice.
+    """
+
+    id, severity, title = "CEP026", "warning", "lost host is rebuilt slowly"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        intent, worst = design.cluster.ceph, design.plan.ceph.lost_host
+        if intent is None or worst is None or worst.hours <= intent.recovery.within_h:
+            return
+        recovery = intent.recovery
+        more = "more storage ports" if worst.limit == "network" else "more hosts"
+        if worst.limit == "drives" and recovery.osd_mb_per_s is None and recovery.profile != "high_recovery_ops":
+            more = "recovery.profile high_recovery_ops, or more hosts"
+        yield self.finding(
+            "ceph.recovery.within_h",
+            f"{worst.name} is rebuilt in {worst.hours:.1f} hours at the least, held up by the {worst.limit}",
+            f"<= {recovery.within_h:g} hours",
+            f"{worst.hours:.1f} hours",
+            f"have {more}, fill them less (fill_target), or set recovery.within_h to {ceil(worst.hours)}",
+        )

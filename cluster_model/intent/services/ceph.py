@@ -19,6 +19,7 @@ EXAMPLES: dict[str, Any] = {
     "ceph": {"hosts": "storage", "pools": {"datasets": {"replicas": 3}, "archive": {"erasure": "4+2"}}},
     "monitors": "control",
     "fsid": "5f9e2c1a-7d34-4b8e-9a60-1c5d3c1d0001",
+    "osd_memory_gib": 6,
     "fill_target": 0.5,
     "expand_at": 0.4,
     "osd_mb_per_s": 300,
@@ -58,6 +59,8 @@ class CephRecovery(Model):
     osd_mb_per_s: Annotated[float, Field(gt=0, le=20_000)] | None = None
     """What one OSD was seen to take in meanwhile, MB/s (10^6 bytes). Default: the profile's part of what Ceph takes a drive for,
     1200 MiB/s for flash and 150 MiB/s for one that spins, which pays for reads too."""
+    within_h: Annotated[float, Field(gt=0, le=1000)] = 24
+    """Hours within which a lost host should be rebuilt; more are told."""
 
 
 class Ceph(Model):
@@ -70,6 +73,9 @@ class Ceph(Model):
     playbooks/ceph.yml installs and runs."""
     fsid: Annotated[str, Field(pattern=UUID)] | None = None
     """The cluster's own id; give that of a cluster which is there already. Default: made from `name` and `site.domain`."""
+    osd_memory_gib: Annotated[float, Field(ge=2, le=256)] | None = None
+    """Memory that an OSD may take for itself and its cache, GiB. Default: Ceph's 4, or what cephadm gives it, which is 0.7 of the
+    host's memory for all of its daemons."""
     osds_per_device: Annotated[int, Field(ge=1, le=8)] = 1
     """OSDs on each data drive; large flash drives may carry two or more."""
     monitors: Name | None = None

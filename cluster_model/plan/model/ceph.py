@@ -92,6 +92,23 @@ class CephMonitor:
 
 
 @dataclass(frozen=True, slots=True)
+class CephNeeds:
+    """What Ceph's daemons take of the host that has the most of them, and what it has; 0 where the catalogue does not say."""
+
+    host: str
+    osds: int
+    daemons: tuple[str, ...]  # beside them: monitor, manager
+    memory_gib: float
+    cores: int
+    drive_mb_per_s: float  # what Ceph takes all of its drives for
+    has_memory_gib: int
+    has_cores: int
+    has_mb_per_s: float  # of its ports in the storage network
+    osd_memory_gib: float  # of one OSD, in `memory_gib`
+    most_osd_memory_gib: float  # what one OSD may have, so that all have enough; 0 where that is not known
+
+
+@dataclass(frozen=True, slots=True)
 class CephLoss:
     """The worst of the hosts, racks or rows to lose, and what comes of it."""
 
@@ -138,6 +155,8 @@ class CephCluster:
     osds_per_device: int = 1
     recovery_profile: str = "balanced"
     deploy: str = "cephadm"  # cephadm | packages
+    osd_memory_gib: float = 0.0  # 0: as Ceph or cephadm has it
+    needs: CephNeeds | None = None  # None without hosts
 
     @property
     def osds(self) -> int:

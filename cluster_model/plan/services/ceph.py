@@ -8,10 +8,11 @@ from math import log2
 from uuid import NAMESPACE_DNS, uuid5
 
 from cluster_model.catalogue.types import Drives
+from cluster_model.catalogue.types import Server as ServerBlock
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.services.ceph import Ceph
 from cluster_model.plan.model import Rack, Server
-from cluster_model.plan.model.ceph import CephCluster, CephMonitor, OsdHost, PlacedPool
+from cluster_model.plan.model.ceph import CephCluster, CephMonitor, CephNeeds, OsdHost, PlacedPool
 from cluster_model.plan.services.addresses import find_address
 from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses, share_raw
 
@@ -23,19 +24,32 @@ RECOVERY = {"balanced": 0.5, "high_client_ops": 0.4, "high_recovery_ops": 0.7}
 """Part of an OSD that a mClock profile keeps for recovery. Source: Ceph, doc/rados/configuration/mclock-config-ref.rst."""
 DRIVE_MB_PER_S = {"ssd": 1200 * 1.048576, "hdd": 150 * 1.048576}
 """Source: Ceph's options osd_mclock_max_sequential_bandwidth_ssd and _hdd, 1200 and 150 MiB/s."""
+OSD_GIB = 4.0
+"""Source: Ceph's option osd_memory_target."""
+DAEMON_GIB = {"monitor": 2, "manager": 4}
+"""Memory of a daemon. Source: Ceph's option mon_memory_target, and what cephadm leaves to a manager, src/pybind/mgr/cephadm/
+autotune.py, min_size_by_type."""
+LEAST_OSD_GIB = 2.0
+"""Memory below which an OSD may not keep to it. Source: Ceph, doc/start/hardware-recommendations.rst."""
+SPARE = 1.2
+"""Memory of OSDs over their target, which they pass for a while. Source: Ceph, doc/start/hardware-recommendations.rst."""
+SYSTEM_GIB = 16
+"""Memory of all else on a host. Our own choice."""
+OSD_CORES = {"ssd": 2, "hdd": 1}
+"""Cores of an OSD: two under a heavy load, one for archives. Source: Ceph, doc/start/hardware-recommendations.rst."""
 
 
-def plan_ceph(cluster: Cluster, drives: Drives | None, servers: Sequence[Server], racks: Sequence[Rack]) -> CephCluster:
+def plan_ceph(cluster: Cluster, model: ServerBlock | None, servers: Sequence[Server], racks: Sequence[Rack]) -> CephCluster:
     """Return Ceph as planned; without hosts where the intent has no Ceph, or its hosts no drives.
 
     Args:
         cluster: the intent.
-        drives: data drives of the hosts' model; None where it has none.
+        model: the hosts' model; None where there is no Ceph.
         servers: servers that are built.
         racks: racks that they stand in.
     """
-    ceph = cluster.ceph
-    if ceph is None or drives is None:
+    ceph, drives = cluster.ceph, model.drives if model else None
+    if ceph is None or model is None or drives is None:
         return CephCluster()
     rows = {rack.name: rack.row for rack in racks}
     hosts = tuple(_plan_host(ceph, drives, server, rows) for server in servers if server.group == ceph.hosts)
@@ -46,6 +60,9 @@ def plan_ceph(cluster: Cluster, drives: Drives | None, servers: Sequence[Server]
     recovery = ceph.recovery
     mb_per_s = recovery.osd_mb_per_s or DRIVE_MB_PER_S[device_class] * RECOVERY[recovery.profile] / ceph.osds_per_device
     terms = Terms(ceph.imbalance, mb_per_s, recovery.osd_mb_per_s is not None, ceph.fill_target or 0.0)
+    monitors = tuple(
+        CephMonitor(server.name, _find_storage(server)) for server in list_monitor_hosts(cluster, servers)[: ceph.monitor_count]
+    )
     return CephCluster(
         hosts,
         ceph.failure_domain,
@@ -56,15 +73,41 @@ def plan_ceph(cluster: Cluster, drives: Drives | None, servers: Sequence[Server]
         ceph.fill_target or 0.0,
         ceph.expand_at or 0.0,
         ceph.fsid or str(uuid5(NAMESPACE_DNS, f"ceph.{cluster.name}.{cluster.site.domain}")),
-        tuple(
-            CephMonitor(server.name, _find_storage(server))
-            for server in list_monitor_hosts(cluster, servers)[: ceph.monitor_count]
-        ),
+        monitors,
         _find_range(ceph, servers, "storage"),
         _find_range(ceph, servers, "ceph-cluster"),
         ceph.osds_per_device,
         recovery.profile,
         ceph.deploy,
+        ceph.osd_memory_gib or 0.0,
+        _find_needs(ceph, model, hosts, [monitor.name for monitor in monitors], DRIVE_MB_PER_S[device_class] * drives.count),
+    )
+
+
+def _find_needs(
+    ceph: Ceph, model: ServerBlock, hosts: Sequence[OsdHost], monitors: Sequence[str], drive_mb_per_s: float
+) -> CephNeeds:
+    """Return what is wanted of the first of the hosts that has a monitor and a manager, or a monitor, or else of the first."""
+    daemons = {host.name: ["monitor"] * (host.name in monitors) + ["manager"] * (host.name in monitors[:2]) for host in hosts}
+    host = max(hosts, key=lambda each: len(daemons[each.name]))
+    has, drives = model.resources, model.drives
+    rest_gib = SYSTEM_GIB + sum(DAEMON_GIB[each] for each in daemons[host.name])
+    most_gib = max(0.0, has.memory_gib - rest_gib) / host.osds / SPARE if has else 0.0
+    osd_gib = ceph.osd_memory_gib or OSD_GIB
+    if ceph.deploy == "cephadm" and not ceph.osd_memory_gib and has:  # it deals what there is
+        osd_gib = min(OSD_GIB, max(LEAST_OSD_GIB, most_gib))
+    return CephNeeds(
+        host.name,
+        host.osds,
+        tuple(daemons[host.name]),
+        rest_gib + host.osds * osd_gib * SPARE,
+        host.osds * OSD_CORES["hdd" if drives and drives.rotational else "ssd"],
+        drive_mb_per_s,
+        has.memory_gib if has else 0,
+        has.cores if has else 0,
+        host.storage_gbps * 125,
+        osd_gib,
+        most_gib,
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 from typing import Any
 
-from cluster_model.plan.model.ceph import BACKFILLFULL, FULL, NEARFULL, CephCluster, CephLoss, cut_fill
+from cluster_model.plan.model.ceph import BACKFILLFULL, FULL, NEARFULL, CephCluster, CephLoss, CephNeeds, cut_fill
 from cluster_model.render.drawings.style import format_count
 from cluster_model.render.tables import Table
 
@@ -50,6 +51,19 @@ def measure_capacity(ceph: CephCluster) -> dict[str, Any]:
             for pool in ceph.pools
         },
         "losses": [_measure_loss(loss) for loss in ceph.losses],
+        "needs": _measure_needs(ceph.needs) if ceph.needs else None,
+    }
+
+
+def _measure_needs(needs: CephNeeds) -> dict[str, Any]:
+    return {
+        "host": needs.host,
+        "memory_gib": round(needs.memory_gib, 1),
+        "has_memory_gib": needs.has_memory_gib or None,
+        "cores": needs.cores,
+        "has_cores": needs.has_cores or None,
+        "drive_mb_per_s": round(needs.drive_mb_per_s),
+        "network_mb_per_s": round(needs.has_mb_per_s) or None,
     }
 
 
@@ -106,6 +120,8 @@ def describe_capacity(ceph: CephCluster) -> Iterator[str | Table]:
         f"{format_count(len(ceph.hosts), 'host')}{where}, {format_count(ceph.osds, 'OSD')} of {ceph.hosts[0].osd_tb:g} TB "
         f"({ceph.device_class}): {ceph.raw_tb:,.1f} TB raw; failure domain {ceph.failure_domain}"
     )
+    if ceph.needs:
+        yield describe_needs(ceph.needs)
     if not ceph.pools:
         yield "There are no pools: what can be stored is not known."
         return
@@ -135,6 +151,18 @@ def describe_capacity(ceph: CephCluster) -> Iterator[str | Table]:
     )
     yield ""
     yield from _word_waterline(ceph)
+
+
+def describe_needs(needs: CephNeeds) -> str:
+    """Return what daemons take of the host that has the most of them, beside what it has."""
+    beside = "".join(f" and a {each}" for each in needs.daemons)
+    memory = f"{ceil(needs.memory_gib):,}" + (f" of {needs.has_memory_gib:,}" if needs.has_memory_gib else "")
+    cores = f"{needs.cores}" + (f" of {needs.has_cores}" if needs.has_cores else "")
+    ports = f", its ports {needs.has_mb_per_s / 1000:.1f}" if needs.has_mb_per_s else ""
+    return (
+        f"{needs.host}: {format_count(needs.osds, 'OSD')}{beside} want {memory} GiB and {cores} cores; its drives give "
+        f"{needs.drive_mb_per_s / 1000:.1f} GB/s{ports}"
+    )
 
 
 def _row_of_loss(ceph: CephCluster, loss: CephLoss) -> tuple[str, ...]:

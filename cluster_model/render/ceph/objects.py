@@ -40,6 +40,10 @@ def list_options(ceph: CephCluster) -> Iterator[Json]:
     # Without it an expired key can be used on. Source: Ceph, documentation of CVE-2021-20288.
     yield {"who": "mon", "name": "auth_allow_insecure_global_id_reclaim", "value": "false"}
     yield {"who": "osd", "name": "osd_mclock_profile", "value": ceph.recovery_profile}
+    if ceph.osd_memory_gib:
+        # Else cephadm sets another for each host. Source: Ceph, src/pybind/mgr/cephadm/serve.py, _autotune_host_memory.
+        yield {"who": "osd", "name": "osd_memory_target_autotune", "value": "false"}
+        yield {"who": "osd", "name": "osd_memory_target", "value": str(round(ceph.osd_memory_gib * 2**30))}
 
 
 def describe_osds(ceph: CephCluster) -> Json:

@@ -57,6 +57,8 @@ class Live:
     balancer: str = "upmap"
     troubles: set[str] = field(default_factory=set)
     addresses: dict[str, list[str]] = field(default_factory=dict)
+    narrower: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Options by name: for whom each is set, such as osd/host:storage-001, and to what."""
 
     def __post_init__(self) -> None:
         self.parents = {child: node for node in self.nodes.values() for child in node.get("children", ())}
@@ -155,6 +157,9 @@ def read_live(wanted: Json) -> Live:
             "cluster_network": [osd["cluster_addr"] for osd in osds["osds"] if osd["up"]],
         },
     )
+    for each in options:
+        who = f"{each['section']}/{each['mask']}" if each.get("mask") else each["section"]
+        live.narrower.setdefault(each["name"], {})[who] = each["value"]
     spaces = {each["pool"] for each in wanted["namespaces"]} & set(pools)
     for pool in sorted(spaces):
         listed = json.loads(run("rbd", "namespace", "ls", "--pool", pool, "--format", "json"))
@@ -369,6 +374,12 @@ def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
                 yield f"pool {pool['name']} uses another CRUSH rule; planned: {pool['name']}"
             yield from (f"planned: {step.text}" for step in list_settings(pool, found) if moves_data(step, pool, found))
     yield from (why for option in wanted["options"] if (why := hold(option, live)))
+    for option in wanted["options"]:
+        who, name, value = option["who"], option["name"], option["value"]
+        over = sorted(each for each, has in live.narrower.get(name, {}).items() if has != value and each not in {who, "global"})
+        if over:
+            fix = f"ceph config rm {over[0]} {name}" + (", and the others" if len(over) > 1 else "")
+            yield f"{name} is set for {shorten_list(over)}, which wins over the planned {value}: {fix}"
     hosts = {node["name"] for node in live.nodes.values() if node["type"] == "host" and node["children"]}
     absent = wanted["hosts"].keys() - hosts
     if absent and live.has_osds:
@@ -390,6 +401,13 @@ def list_stale(wanted: Json, live: Live) -> Iterator[str]:
     for name in live.recorded.get("users", ()):
         if name in live.users and name not in users:
             yield f"user {name}, whose key still opens what it did: ceph auth rm {name}"
+    options = {(option["who"], option["name"]) for option in wanted["options"]}
+    for who, name in map(str.split, live.recorded.get("options", ())):
+        if (who, name) in live.options and (who, name) not in options:
+            words = f"rm {who} {name}"
+            if name == "osd_memory_target_autotune":
+                words += f"; with cephadm, which deals memory while it is true: ceph config set {who} {name} true"
+            yield f"option {name} of {who}, {live.options[who, name]}: ceph config {words}"
 
 
 def keep_record(wanted: Json, live: Live) -> None:
@@ -397,6 +415,10 @@ def keep_record(wanted: Json, live: Live) -> None:
     record = {
         "pools": sorted({pool["name"] for pool in wanted["pools"]} | (set(live.recorded.get("pools", ())) & set(live.pools))),
         "users": sorted({user["name"] for user in wanted["users"]} | (set(live.recorded.get("users", ())) & set(live.users))),
+        "options": sorted(
+            {f"{option['who']} {option['name']}" for option in wanted["options"]}
+            | (set(live.recorded.get("options", ())) & set(map(" ".join, live.options)))
+        ),
     }
     if record != live.recorded:
         run("ceph", "config-key", "set", RECORD, json.dumps(record))

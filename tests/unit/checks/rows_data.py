@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rows_provisioning import ASKED
-from small_plan import chain, facts, intent, items, networks, plan, ports
+from small_plan import chain, facts, hardware, intent, items, networks, plan, ports
 
 from cluster_model.intent.source.facts_csv import PduFacts, ServerFacts, SwitchFacts
 
@@ -35,7 +35,15 @@ def _control(*groups):
     return chain(*changes)
 
 
+SAID = {"source": "made up for tests"}
+
+
+def _resources(cores, memory_gib, **more):
+    return hardware("test/storage", "resources", {"cores": cores, "memory_gib": memory_gib, **SAID}, **more)
+
+
 BY_RACK = intent("ceph.failure_domain", "rack")
+PACKAGES = intent("ceph.deploy", "packages")
 
 FIRES = {
     "CEP001": {
@@ -77,6 +85,31 @@ FIRES = {
             chain(BY_RACK, _racks("N01", "N01", "N02", "N02"), _pool(replicas=2), intent("ceph.fill_target", None)),
             "storage-001 is rebuilt by few others: above a fill of 0.351 they are nearfull",
         ),
+    },
+    # 24 OSDs with 4 GiB and a fifth more, a monitor, a manager, and 16 GiB for all else: 137.2; with 2 GiB 79.6
+    "CEP023": {
+        "default": (chain(_resources(64, 137), PACKAGES), "24 OSDs of 4 GiB do not fit into storage-001"),
+        "dealt": (_resources(64, 79), "24 OSDs of 2 GiB do not fit into storage-001"),
+        "said": (chain(_resources(64, 256), intent("ceph.osd_memory_gib", 8.5)), "24 OSDs of 8.5 GiB do not fit"),
+        "monitor": (
+            chain(_resources(64, 137), PACKAGES, intent("ceph.monitor_count", 1)),
+            "24 OSDs of 4 GiB do not fit into storage-001",
+        ),
+    },
+    "CEP024": {
+        "flash": (_resources(47, 256), "24 OSDs share 47 cores of storage-001"),
+        "two on a drive": (chain(_resources(95, 512), intent("ceph.osds_per_device", 2)), "48 OSDs share 95 cores"),
+    },
+    # 24 drives of 1258 MB/s are 242 Gb/s
+    "CEP025": {"slow": (ports("servers", "storage", "s", speed_gbps=60), "give 242 Gb/s, and its storage ports carry 120")},
+    # three hosts with 24 OSDs of 30 MB/s take in 180 TB: 23.1 hours
+    "CEP026": {
+        "drives": (
+            intent("ceph.recovery", {"osd_mb_per_s": 28}),
+            "storage-002 is rebuilt in 24.8 hours at the least, held up by the drives",
+        ),
+        "said": (intent("ceph.recovery", {"osd_mb_per_s": 30, "within_h": 20}), "is rebuilt in 23.1 hours"),
+        "network": (ports("servers", "storage", "s", speed_gbps=5), "held up by the network"),
     },
     "CEP007": {
         "above": (intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.5}}), "sum to 1.2")
@@ -168,6 +201,22 @@ SILENT = {
     "CEP020": {
         "told": chain(BY_RACK, _racks("N01", "N01", "N02", "N02"), _pool(replicas=2), intent("ceph.fill_target", 0.3)),
         "all others": intent("ceph.fill_target", None),
+    },
+    "CEP023": {
+        "just enough": chain(_resources(64, 138), PACKAGES),
+        "dealt": _resources(64, 80),
+        "as much": chain(_resources(64, 256), intent("ceph.osd_memory_gib", 8)),
+        "not known": intent("ceph.osd_memory_gib", 256),
+    },
+    "CEP024": {
+        "just enough": _resources(48, 256),
+        "spinning": _resources(24, 256, drives={"count": 24, "capacity_tb": 15.0, "rotational": True, **SAID}),
+    },
+    "CEP025": {"half": ports("servers", "storage", "s", speed_gbps=61), "none": items("servers", "storage", ports=())},
+    "CEP026": {
+        "in time": intent("ceph.recovery", {"osd_mb_per_s": 30}),
+        "said": intent("ceph.recovery", {"osd_mb_per_s": 28, "within_h": 25}),
+        "nothing is rebuilt": chain(_pool(replicas=4), intent("ceph.recovery", {"osd_mb_per_s": 1})),
     },
     "CEP007": {"one": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.3}})},
     "CEP021": {

@@ -426,8 +426,7 @@ def _make_design(plan: Plan, cluster: Cluster, catalogue: Catalogue, facts: Fact
     """Return a design whose Ceph is planned from the rest, as it would be."""
     group = cluster.ceph.hosts if cluster.ceph else ""
     host = next((server for server in plan.servers if server.group == group), None)
-    block = catalogue.server(host.model) if host else None
-    ceph = plan_ceph(cluster, block.drives if block else None, plan.servers, plan.racks)
+    ceph = plan_ceph(cluster, catalogue.server(host.model) if host else None, plan.servers, plan.racks)
     return Design(replace(plan, ceph=ceph), cluster, catalogue, facts)
 
 
@@ -521,11 +520,11 @@ def lossless(**fields: Any) -> Change:
     return lambda design: plan(lossless=replace(design.plan.lossless, **fields))(design)
 
 
-def hardware(ref: str, path: str, value: Any) -> Change:
-    """Return the change that sets a value of a device's catalogue block; None deletes it."""
+def hardware(ref: str, path: str, value: Any, **more: Any) -> Change:
+    """Return the change that sets a value of a device's catalogue block, None deletes it, and `more` at its top."""
 
     def change(design: Design) -> Design:
-        block = _copy(BLOCKS[ref])
+        block = _copy(BLOCKS[ref]) | more
         node = block
         *parts, last = path.split(".")
         for part in parts:

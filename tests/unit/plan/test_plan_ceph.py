@@ -72,6 +72,19 @@ def test_pools_share_what_the_others_leave():
     assert planned(pools={"a": {"replicas": 3, "share": 1.0}, "b": {"replicas": 3}}).pools[1].pgs == 32
 
 
+def test_what_a_host_needs_is_counted_where_most_daemons_are():
+    """24 OSDs of 4 GiB and a fifth more, 16 GiB for all else, 2 for a monitor, 4 for a manager; two cores for an OSD on flash."""
+    needs = planned(monitors="storage").needs
+    assert (needs.host, needs.osds, needs.daemons) == ("storage-001", 24, ("monitor", "manager"))
+    assert needs.memory_gib == pytest.approx(24 * 4 * 1.2 + 16 + 2 + 4)
+    assert (needs.cores, needs.has_cores, needs.has_memory_gib) == (48, 64, 256)
+    assert (round(needs.drive_mb_per_s), needs.has_mb_per_s) == (30199, 50_000)
+    assert needs.most_osd_memory_gib == pytest.approx((256 - 22) / 24 / 1.2)
+    large = planned(monitors="gpu", osd_memory_gib=8, osds_per_device=2).needs
+    assert (large.daemons, large.memory_gib, large.cores) == ((), pytest.approx(48 * 8 * 1.2 + 16), 96)
+    assert large.drive_mb_per_s == needs.drive_mb_per_s
+
+
 def test_recovery_goes_by_profile_and_drive():
     """Half, 0.4 and 0.7 of 1200 MiB/s on 72 OSDs, for reads and writes: twice 0.57 of a lost 368.64 TB."""
     lost_mb = 368.64e6 * 0.57

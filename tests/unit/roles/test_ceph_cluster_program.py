@@ -458,6 +458,22 @@ def test_what_the_plan_no_longer_has_is_told_while_it_is_there():
     del has.pools["old"]
 
 
+def test_what_is_set_for_some_hosts_and_wins_is_told():
+    narrower = {"osd_memory_target": {"osd": "2", "global": "9", "osd/host:h2": "7", "osd/host:h1": "7", "osd/host:h3": "2"}}
+    wanted = want(options=[{"who": "osd", "name": "osd_memory_target", "value": "2"}])
+    assert tell_left(wanted, live(options={("osd", "osd_memory_target"): "2"}, narrower=narrower)) == [
+        "osd_memory_target is set for osd/host:h1, osd/host:h2, which wins over the planned 2: "
+        "ceph config rm osd/host:h1 osd_memory_target, and the others"
+    ]
+
+
+def test_an_option_that_is_not_planned_any_more_is_told_while_it_is_set():
+    recorded = {"options": ["global cluster_network", "osd osd_memory_target", "osd osd_mclock_profile"]}
+    has = live(recorded=recorded, options={("osd", "osd_memory_target"): "1", ("osd", "osd_mclock_profile"): "balanced"})
+    wanted = want(options=[{"who": "osd", "name": "osd_mclock_profile", "value": "balanced"}])
+    assert list(program.list_stale(wanted, has)) == ["option osd_memory_target of osd, 1: ceph config rm osd osd_memory_target"]
+
+
 def test_cephadm_is_asked_where_the_host_has_no_client(monkeypatch):
     asked = []
     monkeypatch.setattr(program.shutil, "which", lambda name: f"/usr/sbin/{name}" if name == "cephadm" else None)

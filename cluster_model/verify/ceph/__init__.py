@@ -1,0 +1,1 @@
+"""Ceph as it tells of itself, against the plan."""
