@@ -30,10 +30,10 @@ def check_tree(arguments: dict[str, Any], role: str) -> list[str]:
     )
 
 
-def check_wait(arguments: dict[str, Any], role: str) -> list[str]:
+def check_wait(arguments: dict[str, Any], role: str, most: int = 3600, default: int = 300) -> list[str]:
     """Return what cannot be right about how long a role waits, ROLE_wait_s."""
     wait_s = int(arguments[f"{role}_wait_s"])
-    return [] if 10 <= wait_s <= 3600 else [tell(f"{role}_wait_s", wait_s, "10 to 3600", "leave it out for 300")]
+    return [] if 10 <= wait_s <= most else [tell(f"{role}_wait_s", wait_s, f"10 to {most}", f"leave it out for {default}")]
 
 
 def list_twice(names: Iterable[str]) -> dict[str, int]:
