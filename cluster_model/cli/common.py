@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-ERRORS, USAGE = 1, 2
+ERRORS, USAGE, UNREACHED = 1, 2, 3
 """Exit codes; main.py has them all."""
 EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 """A file that has to be there."""

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TextIO
 from unicodedata import east_asian_width
@@ -91,6 +91,13 @@ def format_headlines(findings: Sequence[Diagnostic], path: str, is_coloured: boo
             rows.append(_format_one(finding, {}, is_coloured).splitlines()[0])
     rows.append(f"{count_findings(findings)} See gpuyard validate {path}")
     return "\n".join(rows)
+
+
+def list_details(finding: Diagnostic) -> Iterator[str]:
+    """Yield what was planned, what was found and what to do, as `verify` tells it below a finding's summary."""
+    for word, text in (("planned", finding.expected), ("found", finding.actual), ("do", finding.fix)):
+        if text:
+            yield f"{word:<8}{text}"
 
 
 def format_json(findings: Sequence[Diagnostic]) -> str:

@@ -14,6 +14,7 @@ import click
 from cluster_model.cli.common import (
     ERRORS,
     EXISTING,
+    UNREACHED,
     USAGE,
     cluster_argument,
     finding_options,
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from cluster_model.verify.read.device import Wish
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-UNREACHED = 3
-"""Exit code where a device was not reached; main.py has them all."""
 
 
 @dataclass(frozen=True, slots=True)

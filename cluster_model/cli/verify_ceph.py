@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cluster_model.cli.common import ERRORS, EXISTING, cluster_argument, host_login_options, open_cluster
-from cluster_model.cli.findings import Format, count_findings, format_json
+from cluster_model.cli.common import ERRORS, EXISTING, UNREACHED, cluster_argument, host_login_options, open_cluster
+from cluster_model.cli.findings import Format, count_findings, format_json, list_details
 from cluster_model.pipeline import Opened, verify_ceph
 from cluster_model.transport.session import Login
 
 if TYPE_CHECKING:
     from cluster_model.verify.ceph.ask import Asked
     from cluster_model.verify.ceph.compare import Verified
-
-UNREACHED = 3
-"""Exit code where no host answered; main.py has them all."""
 
 
 @click.command("ceph")
@@ -99,9 +96,8 @@ def _report(opened: Opened, asked: Asked, found: Verified, form: Format) -> None
             click.echo(line)
         for finding in findings:
             click.echo(f"\n{finding.id} {finding.severity}: {finding.summary}")
-            for word, text in (("planned", finding.expected), ("found", finding.actual), ("do", finding.fix)):
-                if text:
-                    click.echo(f"  {word:<8}{text}")
+            for line in list_details(finding):
+                click.echo(f"  {line}")
         click.echo(f"\n{count_findings(findings)}{' gpuyard explain ID tells more.' if findings else ''}")
     if not asked.host:
         raise click.exceptions.Exit(UNREACHED)

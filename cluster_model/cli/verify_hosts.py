@@ -13,6 +13,7 @@ import click
 from cluster_model.cli.common import (
     ERRORS,
     EXISTING,
+    UNREACHED,
     choose_limited,
     cluster_argument,
     host_login_options,
@@ -20,7 +21,7 @@ from cluster_model.cli.common import (
     open_cluster,
 )
 from cluster_model.cli.console import print_table, show_progress
-from cluster_model.cli.findings import Format, format_json
+from cluster_model.cli.findings import Format, format_json, list_details
 from cluster_model.pipeline import Opened, verify_hosts
 from cluster_model.transport.session import Login
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from cluster_model.diagnostic import Diagnostic
     from cluster_model.plan.model import Server
     from cluster_model.verify.hosts.compare import Told
-
-UNREACHED = 3
-"""Exit code where a host was not reached; main.py has them all."""
 
 
 @click.command("hosts")
@@ -157,8 +155,7 @@ def _print_by_host(findings: dict[str, list[Diagnostic]]) -> None:
             click.echo(f"\n{name}")
         for finding in found:
             click.echo(f"  {finding.id} {finding.severity}: {finding.summary.removeprefix(f'{name}: ').removeprefix(f'{name} ')}")
-            for word, text in (("planned", finding.expected), ("found", finding.actual), ("do", finding.fix)):
-                if text:
-                    click.echo(f"    {word:<8}{text}")
+            for line in list_details(finding):
+                click.echo(f"    {line}")
     if any(findings.values()):
         click.echo()
