@@ -100,7 +100,7 @@ def lay(about: Json, is_check: bool) -> list[str]:
                 (folder / "monmap").write_bytes(base64.b64decode(about["monmap"]))
                 (folder / "keys").write_text(about["keys"])
                 make_monitor(name, folder / "monmap", folder / "keys", about["admin"])
-    elif read_keyring(ADMIN) != about.get("admin"):
+    elif read(ADMIN) != about.get("admin"):
         changes.append("the administrator's key is there")
         if not is_check:
             keep(ADMIN, about["admin"])
@@ -262,17 +262,15 @@ def has_store(name: str) -> bool:
 
 def read_conf(key: str) -> str:
     """Return what the host's ceph.conf says of a key; empty where there is none."""
-    with suppress(OSError):
-        words = key.replace("_", "[ _]")
-        found = re.search(rf"^\s*{words}\s*=\s*(.*)", CONF.read_text(errors="replace"), re.MULTILINE)
-        return found.group(1).strip() if found else ""
-    return ""
+    words = key.replace("_", "[ _]")
+    found = re.search(rf"^\s*{words}\s*=\s*(.*)", read(CONF), re.MULTILINE)
+    return found.group(1).strip() if found else ""
 
 
-def read_keyring(path: Path) -> str:
-    """Return what a keyring holds; empty where there is none."""
+def read(path: Path) -> str:
+    """Return what a file holds; empty where there is none."""
     with suppress(OSError):
-        return path.read_text()
+        return path.read_text(errors="replace")
     return ""
 
 
