@@ -56,8 +56,9 @@ class Server:
         start_program(self.node, "router", f"{keepalived} --dont-fork --log-console --log-detail")
 
     def kill_router(self) -> None:
-        """Leave no process of keepalived's a moment to tidy up."""
-        self.node.run("pkill", "-KILL", "-x", "keepalived")
+        """Leave no process of keepalived's a moment to tidy up: when its parent ends it is told to, unless it is frozen."""
+        for name in ("STOP", "KILL"):
+            self.node.run("pkill", f"-{name}", "-x", "keepalived")
 
     def list_addresses(self) -> list[str]:
         """Return the addresses of the interface, in the kernel's order."""
