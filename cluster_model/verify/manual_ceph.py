@@ -1,4 +1,4 @@
-"""Manuals of what a running Ceph tells of itself (VER040 to VER053)."""
+"""Manuals of what a running Ceph tells of itself (VER040 to VER055)."""
 
 from __future__ import annotations
 
@@ -84,5 +84,16 @@ MANUALS: dict[str, Entry] = {
         "Ceph is not well",
         "A check of Ceph's own health that no other finding tells of.",
         "See ceph health detail, and Ceph's documentation, health checks. One that is known can be muted: ceph health mute.",
+    ),
+    "VER054": Entry(
+        "file system missing, other than planned, or not planned",
+        "Which pools a file system lies in never changes once it is made, but for pools that come to it; how many metadata "
+        "servers share its work does.",
+        _PLAYBOOK,
+    ),
+    "VER055": Entry(
+        "metadata servers of a file system missing",
+        "Without one that serves, everything that opens a file waits. Without one that stands by, it does once its host goes.",
+        _PLAYBOOK + " See their logs, and ceph fs status.",
     ),
 }

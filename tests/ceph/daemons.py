@@ -2,9 +2,10 @@
 
 usage: daemons.py up|osds FOLDER < DESCRIPTION | kill FOLDER NAME | start FOLDER NAME | down FOLDER
 
-Runs as root, where the packages ceph-mon, ceph-mgr and ceph-osd are, and needs nothing but Python: also in a container.
-`up` makes monitors and managers, `osds` the OSDs. DESCRIPTION is JSON: conf, the cluster's ceph.conf; monitors and managers, name
-to address; osds, a list of {host, address, class}; osd_bytes. What differs from servers stands in LOCAL.
+Runs as root, where the packages ceph-mds, ceph-mon, ceph-mgr and ceph-osd are, and needs nothing but Python: also in a container.
+`up` makes monitors and managers, `osds` OSDs and metadata servers. DESCRIPTION is JSON: conf, the cluster's ceph.conf; monitors,
+managers and metadata, name to address; osds, a list of {host, address, class}; osd_bytes. What differs from servers stands in
+LOCAL.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ LOCAL = """
 mon_data = {folder}/$type-$id
 mgr_data = {folder}/$type-$id
 osd_data = {folder}/$type-$id
+mds_data = {folder}/$type-$id
 keyring = {folder}/$name.keyring
 run_dir = {folder}
 pid_file =
@@ -40,6 +42,8 @@ bluestore_cache_size = 32M
 osd_memory_target = 939524096
 osd_heartbeat_grace = 6
 mon_osd_down_out_interval = 15
+mds_beacon_interval = 1
+mds_beacon_grace = 5
 osd_pg_log_trim_min = 1
 osd_min_pg_log_entries = 4
 osd_max_pg_log_entries = 4
@@ -111,13 +115,16 @@ def up(folder, about):
     """Make monitors and managers, and start them."""
     folder.mkdir(parents=True, exist_ok=True)
     conf = about["conf"].rstrip("\n") + LOCAL.format(folder=folder, osd_bytes=about["osd_bytes"])
-    addresses = {*about["monitors"].values(), *about["managers"].values(), *(osd["address"] for osd in about["osds"])}
+    named = {"mgr": about["managers"], "mds": about.get("metadata", {})}
+    addresses = {*about["monitors"].values(), *(osd["address"] for osd in about["osds"])}
+    addresses |= {address for each in named.values() for address in each.values()}
     run("ip", "link", "set", "lo", "up")
     for address in sorted(addresses):
         run("ip", "address", "replace", f"{address}/32", "dev", "lo")
     # Hosts have one address and one name each, and a daemon takes them; here it has to be told which are its host's.
-    for name, address in about["managers"].items():
-        conf += f"[mgr.{name}]\npublic_addr = {address}\n"
+    for kind, daemons in named.items():
+        for name, address in daemons.items():
+            conf += f"[{kind}.{name}]\npublic_addr = {address}\n"
     for number, osd in enumerate(about["osds"]):
         own = f"public_addr = {osd['address']}\ncluster_addr = {osd['address']}\n"
         conf += f"[osd.{number}]\ncrush_location = root=default host={osd['host']}\n{own}"
@@ -128,10 +135,10 @@ def up(folder, about):
     run("ceph-authtool", "-C", admin, "--gen-key", "-n", "client.admin", *everything)
     run("ceph-authtool", "-C", monitors, "--gen-key", "-n", "mon.", "--cap", "mon", "allow *")
     run("ceph-authtool", monitors, "--import-keyring", admin)
-    named = [
+    placed = [
         word for name, address in about["monitors"].items() for word in ("--addv", name, f"[v2:{address}:3300,v1:{address}:6789]")
     ]
-    run("monmaptool", "--create", "--clobber", "--fsid", fsid, *named, monmap)
+    run("monmaptool", "--create", "--clobber", "--fsid", fsid, *placed, monmap)
     for name in about["monitors"]:
         run("ceph-mon", "-c", folder / "ceph.conf", "--mkfs", "-i", name, "--monmap", monmap, "--keyring", monitors)
         start(folder, f"mon.{name}")
@@ -150,9 +157,15 @@ def up(folder, about):
 
 
 def add_osds(folder, about):
-    """Make the OSDs and start them."""
+    """Make OSDs and metadata servers, and start them."""
     for number, osd in enumerate(about["osds"]):
         make_osd(folder, number, osd["class"])
+    for name in about.get("metadata", {}):
+        mds = f"mds.{name}"
+        (folder / f"mds-{name}").mkdir()
+        caps = ("mon", "profile mds", "mgr", "profile mds", "mds", "allow", "osd", "allow rw tag cephfs *=*")
+        ceph(folder, "auth", "get-or-create", mds, *caps, "-o", folder / f"{mds}.keyring")
+        start(folder, mds)
     wait(lambda: json.loads(ceph(folder, "osd", "stat", "-f", "json"))["num_up_osds"] == len(about["osds"]), "OSDs are up")
 
 

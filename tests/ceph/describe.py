@@ -13,7 +13,7 @@ OSD_BYTES = 2 * 2**30
 
 
 def describe(conf, spec):
-    """Return what daemons.py reads, with one OSD on each host that has OSDs.
+    """Return what daemons.py reads, with one OSD on each host that has OSDs, and all metadata servers.
 
     Args:
         conf: text of ceph/ceph.conf.
@@ -22,11 +22,15 @@ def describe(conf, spec):
     documents = list(yaml.safe_load_all(spec))
     hosts = {each["hostname"]: each for each in documents if each["service_type"] == "host"}
     services = {each["service_type"]: each for each in documents if each["service_type"] != "host"}
+    files = [each for each in documents if each["service_type"] == "mds"]
     device_class = services["osd"]["spec"]["crush_device_class"]
     return {
         "conf": conf,
         "monitors": dict(each.split(":") for each in services["mon"]["placement"]["hosts"]),
         "managers": {name: hosts[name]["addr"] for name in services["mgr"]["placement"]["hosts"]},
+        "metadata": {
+            f"{each['service_id']}.{name}": hosts[name]["addr"] for each in files for name in each["placement"]["hosts"]
+        },
         "osds": [
             {"host": name, "address": host["addr"], "class": device_class}
             for name, host in hosts.items()

@@ -28,7 +28,28 @@ from tests.slowness import stretch, wait_for
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE.parents[1] / "roles/ceph_cluster/files/objects.py"
-PROGRAMS = ("ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "rados", "rbd")
+PROGRAMS = ("ceph", "ceph-mds", "ceph-mon", "ceph-mgr", "ceph-osd", "rados", "rbd")
+CLIENT = """
+import sys, cephfs
+user, keyring, files, path, verb, name, count = sys.argv[1:]
+client = cephfs.LibCephFS(auth_id=user, conffile="", conf={"keyring": keyring, "client_mount_timeout": "20"})
+client.conf_read_file()
+client.conf_set("keyring", keyring)
+client.mount(path.encode(), filesystem_name=files.encode())
+try:
+    handle = client.open(name.encode(), "w" if verb == "write" else "r", 0o644)
+    for at in range(int(count)):
+        if verb == "write":
+            client.write(handle, b"x" * 2**20, at * 2**20)
+        else:
+            assert client.read(handle, at * 2**20, 2**20) == b"x" * 2**20
+    client.fsync(handle, 0)
+    client.close(handle)
+finally:
+    client.shutdown()
+"""
+"""A client of a file system, of Ceph's own library, as FUSE and gateways use it. Mounts a path as a user, and writes or reads a
+file of so many MiB."""
 
 
 class Yard:
@@ -99,6 +120,9 @@ def yard(tmp_path_factory):
         told = f"no Ceph runs here without {', '.join(missing)}"
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_CEPH") else pytest.skip)(told)
     tenants = [tenant for tenant in open_example("driving").plan.tenants if tenant.name in {"perception", "planning"}]
+    planning = tenants[1].storage
+    coded = tuple(replace(folder, pool="bulk") for folder in planning.folders)
+    tenants[1] = replace(tenants[1], storage=replace(planning, folders=coded))
     kubernetes = Kubernetes(volumes=(VolumeClass("ceph-datasets", "datasets"),))
     plan = replace(open_folder(HERE).plan, tenants=tuple(tenants), kubernetes=kubernetes)
     yard = Yard(tmp_path_factory.mktemp("c", numbered=True), plan)
@@ -131,9 +155,9 @@ def test_a_cluster_without_osds_has_places_for_them_and_no_pool(yard):
             "global: public_network is 10.72.128.0/20",
             "mon: auth_allow_insecure_global_id_reclaim is false",
             "osd: osd_mclock_profile is balanced",
+            "mds.home: mds_join_fs is home",
+            "mds.home: mds_cache_memory_limit is 1073741824",
             "hosts have their places for OSDs: storage-001, storage-002, storage-003, storage-004, storage-005 and 2 more",
-            "user client.perception is made",
-            "user client.planning is made",
             "user client.kubernetes-volumes is made",
         ],
         "left": ["there is no OSD yet, and so no pool"],
@@ -163,6 +187,19 @@ def test_a_plan_becomes_pools_and_users_that_work(applied):
         "erasure code profile archive is made",
         "CRUSH rule archive is made",
         "pool archive is made: erasure code 2+1 over racks, 64 placement groups, for archive",
+        "CRUSH rule files is made",
+        "pool files is made: 3 replicas over racks, 64 placement groups, for cephfs",
+        "erasure code profile bulk is made",
+        "CRUSH rule bulk is made",
+        "pool bulk is made: erasure code 2+1 over racks, 64 placement groups, for cephfs",
+        "CRUSH rule cephfs.home.meta is made",
+        "pool cephfs.home.meta is made: 3 replicas over racks, 32 placement groups, for cephfs",
+        "file system home is made: metadata in pool cephfs.home.meta, files in files",
+        "file system home has pool bulk too",
+        "folder perception of file system home is made in pool files, with a quota of 100 TB",
+        "folder planning of file system home is made in pool bulk, with a quota of 100 TB",
+        "user client.perception is made",
+        "user client.planning is made",
         "namespace perception of pool datasets is made",
         "namespace planning of pool datasets is made",
         "namespace kubernetes-volumes of pool datasets is made",
@@ -268,6 +305,101 @@ def test_a_tenant_has_its_namespace_and_no_other(applied, tmp_path):
     assert not tenant("ceph", "--connect-timeout", "5", "osd", "pool", "set", "datasets", "size", "2")
 
 
+class Files:
+    """The folders of tenants in file system home."""
+
+    def __init__(self, yard):
+        self.yard = yard
+
+    def about(self, name):
+        """Return what Ceph says of a tenant's folder."""
+        return self.yard.ceph("fs", "subvolume", "info", "home", name, f"--group_name={name}")
+
+    def act(self, user, path, verb, name="/file", count=1):
+        """Have a tenant write or read a file of so many MiB below a path; return whether that went well, and what was said."""
+        keyring = self.yard.folder / f"client.{user}.keyring"
+        self.yard.inside("ceph", "auth", "get", f"client.{user}", "-o", keyring)
+        words = (user, keyring, "home", path, verb, name, count)
+        done = self.yard.inside("/usr/bin/python3", "-c", CLIENT, *words, check=False)
+        return done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def files(applied):
+    return Files(applied[0])
+
+
+def test_a_tenant_has_its_folder_and_no_other(files, applied):
+    yard, _ = applied
+    own, other = files.about("perception"), files.about("planning")
+    assert (own["data_pool"], own["bytes_quota"], other["data_pool"]) == ("files", 10**14, "bulk")
+    for user, about in (("perception", own), ("planning", other)):
+        for verb in ("write", "read"):
+            assert files.act(user, about["path"], verb, count=3) == (True, "")
+    for path in (other["path"], "/", "/volumes"):
+        went, why = files.act("perception", path, "read")
+        assert not went and "ermission" in why, (path, why)
+    # Nor past the metadata servers, which hand out what an object is called.
+    tenant = act_as(yard, "perception")
+    listing = yard.inside("rados", "-p", "files", "-N", own["pool_namespace"], "ls").stdout
+    assert listing and tenant("rados", "-p", "files", "-N", own["pool_namespace"], "ls")
+    assert not tenant("rados", "-p", "bulk", "-N", other["pool_namespace"], "ls")
+    assert not tenant("rados", "-p", "files", "ls")
+    assert not tenant("rados", "-p", "cephfs.home.meta", "ls")
+
+
+def test_a_folder_is_no_larger_than_its_quota_and_a_smaller_one_is_refused(files, applied):
+    yard, _ = applied
+    first, second = yard.wanted["folders"]
+    path = files.about("perception")["path"]
+
+    def bound(mib):
+        return yard.say("apply", yard.changed(folders=[{**first, "bytes": mib * 2**20}, second]))
+
+    code, did = bound(8)
+    assert (code, did["changes"]) == (0, ["folder perception of file system home has a quota of 8.389 MB"])
+    went, why = files.act("perception", path, "write", "/large", 64)
+    assert not went and "quota" in why.lower(), why
+    wait_for(lambda: files.about("perception")["bytes_used"] > 2**22, 60, "Ceph has counted")
+    code, said = bound(1)
+    assert code == 1 and said.startswith("folder perception of file system home: ")
+    assert said.endswith("MB in it; expected no more than the planned quota of 1.049 MB; fix: plan a larger one\n")
+    assert yard.say("apply")[1]["changes"] == ["folder perception of file system home has a quota of 100 TB"]
+    assert files.act("perception", path, "write", "/large", 16) == (True, "")
+
+
+def test_a_metadata_server_that_dies_is_followed_by_another(files, applied):
+    yard, _ = applied
+    [home] = yard.ceph("fs", "dump")["filesystems"]
+    [active] = home["mdsmap"]["info"].values()
+    path = files.about("planning")["path"]
+    yard.daemons("kill", f"mds.{active['name']}")
+
+    def look():
+        found = yard.verify()
+        [now] = yard.ceph("fs", "dump")["filesystems"]
+        states = {each["name"]: each["state"] for each in now["mdsmap"]["info"].values()}
+        return found if active["name"] not in states and set(states.values()) == {"up:active"} else None
+
+    found = wait_for(look, 90, "the other one serves")
+    assert found["VER055"].summary == f"{active['name']} is not there, one of the metadata servers of home"
+    assert files.act("planning", path, "read", count=3) == (True, "")
+    yard.daemons("start", f"mds.{active['name']}")
+    wait_for(lambda: "VER055" not in yard.verify(), 60, lambda: str(yard.verify()))
+
+
+def test_another_file_system_in_its_pools_is_refused(applied):
+    yard, _ = applied
+    [home] = yard.wanted["filesystems"]
+    for other, said in (
+        ({**home, "name": "work"}, "pool files: in file system home; expected for work alone"),
+        ({**home, "pools": ["bulk"]}, "file system home: metadata in cephfs.home.meta, files in files; expected metadata in"),
+    ):
+        code, why = yard.say("apply", yard.changed(filesystems=[other], folders=[], users=[]))
+        assert code == 1 and said in why
+    assert [each["name"] for each in yard.ceph("fs", "ls")] == ["home"]
+
+
 def test_another_cluster_is_refused(applied):
     yard, _ = applied
     other = "00000000-0000-4000-8000-000000000000"
@@ -319,10 +451,13 @@ def test_a_host_elsewhere_is_moved_on_a_word_alone(applied):
 
 def test_what_cannot_be_is_refused_before_anything_is_changed(applied):
     yard, _ = applied
-    datasets, archive = yard.wanted["pools"]
+    datasets, archive, *_ = yard.wanted["pools"]
     wide = {**datasets, "name": "wide", "size": 4, "min_size": 2}
     pools = [{**datasets, "size": 1, "min_size": 1}, {**archive, "k": 4, "m": 2, "size": 6}, wide]
-    code, said = yard.say("apply", yard.changed(pools=pools, options=[{"who": "osd", "name": "osd_max_backfills", "value": "3"}]))
+    nothing = {"filesystems": [], "folders": [], "users": []}
+    code, said = yard.say(
+        "apply", yard.changed(pools=pools, **nothing, options=[{"who": "osd", "name": "osd_max_backfills", "value": "3"}])
+    )
     assert code == 1
     assert said.splitlines() == [
         "pool datasets: min_size 2; expected no more than the planned size 1; fix: lower min_size first, if you mean it: "
@@ -338,7 +473,8 @@ def test_what_cannot_be_is_refused_before_anything_is_changed(applied):
 
 def test_another_failure_domain_takes_a_new_rule_and_a_word(applied):
     yard, _ = applied
-    by_host = yard.changed(pools=[{**pool, "failure_domain": "host"} for pool in yard.wanted["pools"]])
+    first, second, *others = yard.wanted["pools"]
+    by_host = yard.changed(pools=[{**pool, "failure_domain": "host"} for pool in (first, second)] + others)
     code, said = yard.say("apply", by_host)
     assert code == 1
     for name in ("datasets", "archive"):
@@ -363,8 +499,8 @@ def test_another_failure_domain_takes_a_new_rule_and_a_word(applied):
 
 def test_copies_and_groups_change_on_a_word_alone(applied):
     yard, _ = applied
-    datasets, archive = yard.wanted["pools"]
-    fewer = yard.changed(pools=[{**datasets, "size": 2, "min_size": 1, "pg_num": 64}, archive])
+    datasets, *others = yard.wanted["pools"]
+    fewer = yard.changed(pools=[{**datasets, "size": 2, "min_size": 1, "pg_num": 64}, *others])
     told = [f"pool datasets: {text}" for text in ("size is 2", "min_size is 1", "pg_num is 64")]
     assert yard.say("apply", fewer) == (0, {"changes": [], "left": [f"planned: {text}" for text in told], "stale": []})
     assert yard.say("apply", fewer, move=True)[1]["changes"] == told

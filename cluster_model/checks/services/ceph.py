@@ -32,10 +32,12 @@ class PoolShape(NamedTuple):
 
 
 def list_pools(design: Design) -> Iterator[PoolShape]:
-    """Yield the pools of Ceph; none where there is no Ceph."""
+    """Yield the pools of Ceph, those of file systems' metadata last; none where there is no Ceph."""
     ceph = design.cluster.ceph
     for name, pool in (ceph.pools if ceph else {}).items():
         yield PoolShape(f"ceph.pools.{name}.{'erasure' if pool.erasure else 'replicas'}", name, *pool.shape)
+    for name, files in (ceph.filesystems if ceph else {}).items():
+        yield PoolShape(f"ceph.filesystems.{name}.metadata_replicas", f"cephfs.{name}.meta", files.metadata_replicas, 0, 0)
 
 
 def _domains(design: Design) -> Counter[str]:
@@ -312,3 +314,42 @@ class NoDrives(Rule):
                 "none in the catalogue",
                 "choose a storage model, or add drives to your own catalogue file",
             )
+
+
+class FilesystemPools(Rule):
+    """Lay each file system into pools that can take it.
+
+    What it checks:
+        Of the pools of a file system the first is one of replicas, all have application `cephfs`, and no other file system has
+        them.
+
+    Why it matters:
+        Ceph keeps where each file belongs with the first pool, in small objects that an erasure code makes large and slow; it
+        refuses such a pool, one that is for something else, and one that is another file system's.
+
+    How to fix:
+        Name a pool of replicas first, and one with `erasure` after it: tenants lie there with `pool`. Leave `application` out.
+
+    Source:
+        Ceph, doc/cephfs/createfs.rst: the default data pool; doc/cephfs/multifs.rst: file systems do not share pools.
+    """
+
+    id, title = "CEP027", "pool that a file system cannot lie in"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph = design.cluster.ceph
+        owners: dict[str, tuple[str, int]] = {}
+        for name, files in (ceph.filesystems if ceph else {}).items():
+            for place, pool in enumerate(files.pools):
+                where, fix = f"ceph.filesystems.{name}.pools.{place}", f"name another pool for {name}"
+                application = ceph.find_application(pool) if ceph else ""
+                if ceph and place == 0 and ceph.pools[pool].erasure:
+                    first = f"the first pool of file system {name}, {pool}, is an erasure code"
+                    actual = f"erasure {ceph.pools[pool].erasure}"
+                    yield self.finding(where, first, "a pool with replicas", actual, f"name one with replicas before {pool}")
+                if application != "cephfs":
+                    summary = f"pool {pool} of file system {name} is for {application}"
+                    yield self.finding(where, summary, "cephfs", application, f"leave application out of ceph.pools.{pool}")
+                if (other := owners.setdefault(pool, (name, place))) != (name, place):
+                    has = "is named twice" if other[0] == name else f"is file system {other[0]}'s"
+                    yield self.finding(where, f"pool {pool} of file system {name} {has}", "a pool of its own", pool, fix)

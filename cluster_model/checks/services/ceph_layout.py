@@ -67,7 +67,7 @@ class NamelessImages(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph = design.cluster.ceph
-        blocks = {name: pool for name, pool in (ceph.pools if ceph else {}).items() if pool.application == "rbd"}
+        blocks = {name: pool for name, pool in ceph.pools.items() if ceph.find_application(name) == "rbd"} if ceph else {}
         shares = {
             f"tenants.{name}.ceph.pools": tenant.ceph.pools for name, tenant in design.cluster.tenants.items() if tenant.ceph
         }
@@ -181,7 +181,7 @@ class CephOnGpuServers(Rule):
     """Keep Ceph's daemons off servers that train.
 
     What it checks:
-        `ceph.hosts` and `ceph.monitors` are not groups of GPU servers.
+        `ceph.hosts`, `ceph.monitors` and `ceph.metadata_hosts` are not groups of GPU servers.
 
     Why it matters:
         GPU servers are rebooted, drained and capped for jobs. Every time data is rebuilt or a vote is missing, and the OSDs take
@@ -198,7 +198,8 @@ class CephOnGpuServers(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph = design.cluster.ceph
-        for key, what in (("hosts", "OSDs"), ("monitors", "monitors")) if ceph is not None else ():
+        parts = (("hosts", "OSDs"), ("monitors", "monitors"), ("metadata_hosts", "metadata servers"))
+        for key, what in parts if ceph is not None else ():
             name = getattr(ceph, key)
             servers = design.group(name) if name else []
             if servers and servers[0].gpus:
@@ -207,7 +208,7 @@ class CephOnGpuServers(Rule):
                     f"{what} of Ceph run on {name}, which have GPUs",
                     "storage or control servers",
                     f"{name} ({servers[0].model})",
-                    f"name a group of storage{' or control' if key == 'monitors' else ''} servers",
+                    f"name a group of storage{'' if key == 'hosts' else ' or control'} servers",
                 )
 
 
@@ -240,6 +241,50 @@ class ManyMonitors(Rule):
                 str(ceph.monitor_count),
                 "set monitor_count to 5",
             )
+
+
+class LoneMetadata(Rule):
+    """Have a metadata server stand by, in another rack than those that serve.
+
+    What it checks:
+        For each file system there are hosts for its `active` metadata servers and one more, in two racks at the least.
+
+    Why it matters:
+        When the host of a metadata server goes and none stands by, everything that opens a file waits until it is back: also all
+        training that reads its data there.
+
+    How to fix:
+        Lower `active`, or name a group with more servers under `ceph.metadata_hosts`.
+
+    Source:
+        Ceph, doc/cephfs/standby.rst: a standby takes over; with max_mds of them one is wanted beside.
+    """
+
+    id, severity, title = "CEP028", "warning", "file system that goes with one host or rack"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph, racks = design.cluster.ceph, {server.name: server.rack for server in design.plan.servers}
+        key = (
+            "ceph.metadata_hosts" if ceph and ceph.metadata_hosts else "ceph.monitors" if ceph and ceph.monitors else "ceph.hosts"
+        )
+        for files in design.plan.ceph.filesystems:
+            names = [server.name for server in files.servers]
+            if len(names) <= files.active:
+                yield self.finding(
+                    f"ceph.filesystems.{files.name}.active",
+                    f"no metadata server stands by for file system {files.name}",
+                    f">= {files.active + 1} hosts",
+                    list_names(names),
+                    "lower active, or name a larger group under ceph.metadata_hosts",
+                )
+            elif len({racks[name] for name in names}) == 1:
+                yield self.finding(
+                    key,
+                    f"all metadata servers of file system {files.name} stand in rack {racks[names[0]]}",
+                    "two racks",
+                    list_names(names),
+                    "deal the group over more racks, or name another group under ceph.metadata_hosts",
+                )
 
 
 class TooLittleMemory(Rule):

@@ -105,12 +105,13 @@ class VolumesWithoutImages(Rule):
         unnamed = {volume.data_pool for volume in plan_volumes(design.cluster) if not volume.pool}
         for index, name in enumerate(kubernetes.volumes):
             pool = ceph.pools.get(name)
-            if pool is not None and pool.application != "rbd":
+            application = ceph.find_application(name) if pool else "rbd"
+            if application != "rbd":
                 yield self.finding(
                     f"kubernetes.volumes.{index}",
-                    f"pool {name} is for {pool.application}, and pods' volumes are block devices",
+                    f"pool {name} is for {application}, and pods' volumes are block devices",
                     "a pool with application rbd",
-                    pool.application,
+                    application,
                     f"name another pool, or leave application out of ceph.pools.{name}",
                 )
             elif name in unnamed:

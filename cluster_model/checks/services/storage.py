@@ -16,7 +16,8 @@ class ServedWithoutPorts(Rule):
     """Serve storage only from servers that are on the storage network.
 
     What it checks:
-        Servers of `ceph.hosts`, `ceph.monitors` and `networks.storage.nvme_of.targets` have ports on the storage network.
+        Servers of `ceph.hosts`, `ceph.monitors`, `ceph.metadata_hosts` and `networks.storage.nvme_of.targets` have ports on the
+        storage network.
 
     Why it matters:
         Without one, Ceph binds to whatever address it finds, in the end the provisioning network of 1 Gb/s, and NVMe targets
@@ -33,8 +34,12 @@ class ServedWithoutPorts(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph, storage = design.cluster.ceph, design.cluster.networks.storage
-        served = [(ceph.hosts, "ceph.hosts")] if ceph is not None else []
-        served += [(ceph.monitors, "ceph.monitors")] if ceph is not None and ceph.monitors not in {None, ceph.hosts} else []
+        served = (
+            [(getattr(ceph, key), f"ceph.{key}") for key in ("hosts", "monitors", "metadata_hosts")] if ceph is not None else []
+        )
+        served = [
+            (group, where) for place, (group, where) in enumerate(served) if group not in [each for each, _ in served[:place]]
+        ]
         if storage is not None and storage.nvme_of is not None:
             served += [(name, f"networks.storage.nvme_of.targets.{at}") for at, name in enumerate(storage.nvme_of.targets)]
         reached = {server.group for server in design.plan.servers if any(port.network == "storage" for port in server.ports)}

@@ -142,6 +142,107 @@ class CephOutOfReach(Rule):
                 )
 
 
+class EmptyShare(Rule):
+    """Give a tenant with `ceph` something there.
+
+    What it checks:
+        `ceph` of each tenant names pools or file systems.
+
+    Why it matters:
+        It has no user, and no key that opens anything: what was planned for it was left out.
+
+    How to fix:
+        Name `pools` or `filesystems`, or take `ceph` away.
+
+    Source:
+        Tenants' users are made from what they may use.
+    """
+
+    id, title = "TEN016", "share of Ceph with nothing in it"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for tenant in design.plan.tenants:
+            if tenant.storage is not None and not tenant.storage.pools and not tenant.storage.folders:
+                yield self.finding(
+                    f"tenants.{tenant.name}.ceph",
+                    f"{tenant.name} has a share of Ceph with nothing in it",
+                    "pools, or filesystems",
+                    "neither",
+                    "name them, or take ceph away",
+                )
+
+
+class FolderElsewhere(Rule):
+    """Lay a tenant's files into a pool of the file system.
+
+    What it checks:
+        `pool` of each folder is one of its file system's pools.
+
+    Why it matters:
+        Ceph takes the pool into the file system then, and what else is in it shares its fate.
+
+    How to fix:
+        Name a pool of the file system, or leave `pool` out for its first.
+
+    Source:
+        Ceph, doc/cephfs/file-layouts.rst: files lie in the data pools of their file system.
+    """
+
+    id, title = "TEN017", "folder in a pool of no file system"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        known = {files.name: files.pools for files in design.plan.ceph.filesystems}
+        for tenant in design.plan.tenants:
+            for folder in tenant.storage.folders if tenant.storage is not None else ():
+                if folder.filesystem in known and folder.pool not in known[folder.filesystem]:
+                    yield self.finding(
+                        f"tenants.{tenant.name}.ceph.filesystems.{folder.filesystem}.pool",
+                        f"pool {folder.pool} is not in file system {folder.filesystem}",
+                        f"one of {list_names(known[folder.filesystem])}",
+                        folder.pool,
+                        f"name one of these, or add {folder.pool} to ceph.filesystems.{folder.filesystem}.pools",
+                    )
+
+
+class QuotasAboveStore(Rule):
+    """Know that tenants may store more than there is room for.
+
+    What it checks:
+        The sum of `quota_tb` of all folders in a pool, against what is planned for the pool up to the waterline.
+
+    Why it matters:
+        Not every tenant can store what it was promised: Ceph is too full to heal before the quotas bind, and the one who writes
+        last finds it full. That is often meant, and then somebody has to look at the fill.
+
+    How to fix:
+        Lower quotas, give the pool a larger `share`, or add hosts. Or keep them, and watch `gpuyard verify ceph`.
+
+    Source:
+        The waterline, as `gpuyard storage` has it.
+    """
+
+    id, severity, title = "TEN018", "warning", "quotas above what can be stored"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph = design.plan.ceph
+        room = {pool.name: pool.share * ceph.stored_tb(ceph.waterline) for pool in ceph.pools}
+        promised: dict[tuple[str, str], list[tuple[str, float]]] = {}
+        for tenant in design.plan.tenants:
+            for folder in tenant.storage.folders if tenant.storage is not None else ():
+                if folder.quota_bytes:
+                    promised.setdefault((folder.filesystem, folder.pool), []).append((tenant.name, folder.quota_bytes / 10**12))
+        for (files, pool), quotas in promised.items():
+            total = sum(quota for _, quota in quotas)
+            if pool in room and total > room[pool] > 0:
+                yield self.finding(
+                    f"ceph.filesystems.{files}",
+                    f"quotas in file system {files} come to {total:,.1f} TB, and pool {pool} can hold {room[pool]:,.1f}",
+                    f"<= {room[pool]:,.1f} TB in all, up to the waterline",
+                    list_names(f"{name} {quota:g}" for name, quota in quotas),
+                    f"lower quotas by {total - room[pool]:,.1f} TB, or give {pool} a larger share",
+                )
+
+
 class UserTaken(Rule):
     """Call no tenant that has a share of Ceph as a user that is Ceph's own, or Kubernetes'.
 

@@ -55,11 +55,22 @@ class Subnet(Model):
     """L2 VNI; default: 10000 + VLAN id."""
 
 
+class TenantFiles(Model):
+    """A tenant's folder in a file system, with whose key nothing beside it is read."""
+
+    quota_tb: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    """What it may hold, TB (10^12 bytes), copies counted once. Default: no quota."""
+    pool: Name | None = None
+    """Pool of the file system that its files lie in; default: the first one."""
+
+
 class TenantCeph(Model):
     """What a tenant has of the shared Ceph."""
 
-    pools: Annotated[list[Name], Field(min_length=1)]
+    pools: list[Name] = []
     """Pools of `ceph.pools` that it may use, inside a namespace of its own."""
+    filesystems: dict[Name, TenantFiles] = {}
+    """File systems of `ceph.filesystems` in which it has a folder."""
 
 
 class Tenant(Model):

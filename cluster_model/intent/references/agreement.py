@@ -12,7 +12,7 @@ from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.networks import Fabric
 from cluster_model.intent.model.servers import Role, ServerGroup
 from cluster_model.intent.model.site import RackGroup, Racks
-from cluster_model.intent.references.refusals import check_group, check_ids, refuse
+from cluster_model.intent.references.refusals import check_group, check_ids, check_pools, refuse
 from cluster_model.intent.references.services import list_services
 from cluster_model.intent.references.tenants import check_tenants
 from cluster_model.names import DeviceName, format_rack, parse_name
@@ -175,6 +175,10 @@ def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:
         named.append(("ceph.hosts", cluster.ceph.hosts))
         if cluster.ceph.monitors is not None:
             named.append(("ceph.monitors", cluster.ceph.monitors))
+        if cluster.ceph.metadata_hosts is not None:
+            named.append(("ceph.metadata_hosts", cluster.ceph.metadata_hosts))
+        for name, files in cluster.ceph.filesystems.items():
+            yield from check_pools(f"ceph.filesystems.{name}.pools", files.pools, cluster.ceph.pools)
         for name, pool in cluster.ceph.pools.items():
             if (pool.replicas is None) == (pool.erasure is None):
                 summary = (

@@ -119,3 +119,11 @@ def _check_pools(cluster: Cluster, name: str, tenant: Tenant) -> Iterator[Diagno
         )
         return
     yield from check_pools(f"tenants.{name}.ceph.pools", tenant.ceph.pools, cluster.ceph.pools)
+    known = cluster.ceph.filesystems
+    for files in tenant.ceph.filesystems:
+        if files not in known:
+            fix = suggest(files, known, "add it to ceph.filesystems, or name another")
+            expected = list_known(known, "a file system of ceph.filesystems")
+            yield refuse(
+                "INT027", f"tenants.{name}.ceph.filesystems.{files}@key", f"there is no file system {files}", expected, fix
+            )

@@ -24,6 +24,12 @@ EXAMPLES: dict[str, Any] = {
     "expand_at": 0.4,
     "osd_mb_per_s": 300,
     "share": 0.5,
+    "filesystems": {"home": {"pools": ["datasets", "archive"]}},
+    "home.pool": "archive",
+    "quota_tb": 50,
+    "metadata_hosts": "control",
+    "cache_gib": 16,
+    "application": "cephfs",
     "replicas": 3,
     "erasure": "4+2",
 }
@@ -39,8 +45,9 @@ class CephPool(Model):
     """Erasure code as k+m, e.g. `4+2`."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None
     """Part of the stored data that this pool will hold; pools that say none share the rest evenly."""
-    application: Name = "rbd"
-    """What the pool is for, as Ceph tags it: `rbd` for block devices, `cephfs`, `rgw`, or a name of your own."""
+    application: Name | None = None
+    """What the pool is for, as Ceph tags it: `rbd` for block devices, `cephfs`, `rgw`, or a name of your own. Default: `cephfs`
+    where a file system lies in it, else `rbd`."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -61,6 +68,19 @@ class CephRecovery(Model):
     1200 MiB/s for flash and 150 MiB/s for one that spins, which pays for reads too."""
     within_h: Annotated[float, Field(gt=0, le=1000)] = 24
     """Hours within which a lost host should be rebuilt; more are told."""
+
+
+class CephFilesystem(Model):
+    """A file system: the pools that it lies in, and the metadata servers that it has."""
+
+    pools: Annotated[list[Name], Field(min_length=1)]
+    """Pools of `ceph.pools` that hold what is in files. The first takes what is laid into no other, and is one of replicas."""
+    metadata_replicas: Annotated[int, Field(ge=1, le=10)] = 3
+    """Copies of names, sizes and rights, in a pool that is made for them: `cephfs.NAME.meta`."""
+    active: Annotated[int, Field(ge=1, le=32)] = 1
+    """Metadata servers that share the work; one more stands by."""
+    cache_gib: Annotated[float, Field(ge=1, le=512)] | None = None
+    """Memory that a metadata server may take for its cache, GiB. Default: Ceph's 4."""
 
 
 class Ceph(Model):
@@ -86,6 +106,10 @@ class Ceph(Model):
     """What may fail without losing data: CRUSH's failure domain."""
     pools: dict[Name, CephPool] = {}
     """Pools by name."""
+    filesystems: dict[Name, CephFilesystem] = {}
+    """File systems by name; add new ones at the end."""
+    metadata_hosts: Name | None = None
+    """Server group with the metadata servers of file systems; default: servers of the group that the monitors are on."""
     fill_target: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Raw fill that you plan to run at; checked against the waterline, above which Ceph cannot heal. Default: not checked."""
     expand_at: Annotated[float, Field(gt=0, lt=1)] | None = None
@@ -94,3 +118,8 @@ class Ceph(Model):
     """Fullest OSD over the mean, by which the waterline is lowered; where the balancer cannot even OSDs it is lowered by more."""
     recovery: CephRecovery = CephRecovery()
     """How fast what a lost server held is rebuilt."""
+
+    def find_application(self, pool: str) -> str:
+        """Return what a pool is for."""
+        in_files = any(pool in each.pools for each in self.filesystems.values())
+        return self.pools[pool].application or ("cephfs" if in_files else "rbd")

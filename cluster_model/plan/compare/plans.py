@@ -22,7 +22,15 @@ _COUNTS = {*_TIERS, *(f"{kind}_cables" for kind in ("host_leaf", "fabric_manager
 _COMPARED = {"name", "version", "digest", "site", "racks", "servers", "switches", "pdus", "cables", "networks", "lossless"}
 _COMPARED |= {"tenants", "border_peers", "meetings", "partitions"}
 
-_CEPH = {"hosts", "monitors", "pools", "fullest_domain", "fullest", "losses"}  # with the servers, one by one, or follow from them
+_CEPH = {
+    "hosts",
+    "monitors",
+    "pools",
+    "filesystems",
+    "fullest_domain",
+    "fullest",
+    "losses",
+}  # with the servers, one by one, or follow from them
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,7 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
     found.settings.extend(_compare_fields("ceph", old.ceph, new.ceph, skip=_CEPH))
     found.settings.extend(_compare_named("monitor", old.ceph.monitors, new.ceph.monitors))
     found.settings.extend(_compare_named("pool", old.ceph.pools, new.ceph.pools))
+    found.settings.extend(_compare_named("file system", old.ceph.filesystems, new.ceph.filesystems))
     if old.name != new.name:
         found.settings.append(ValueChange("cluster", "name", old.name, new.name))
     if not found and any(

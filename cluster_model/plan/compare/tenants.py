@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from cluster_model.plan.model import Plan, Server, Switch
-from cluster_model.plan.model.overlay import Filter, Import, Nat, TenantStorage
+from cluster_model.plan.model.overlay import Filter, Import, Nat, TenantFolder, TenantStorage
 from cluster_model.plan.tenancy.prefixes import word_filter, word_import
 
 
@@ -136,5 +136,12 @@ def _word(name: str, value: Any) -> str:
         return f"{value.peer} by {value.prefix}"
     if isinstance(value, TenantStorage):
         clients = f", clients {_word('clients', value.clients)}" if value.clients else ""
-        return f"pools {', '.join(value.pools)}, namespace {value.namespace}, user {value.user}{clients}"
+        folders = f", folders in {', '.join(map(_word_folder, value.folders))}" if value.folders else ""
+        pools = f"pools {', '.join(value.pools)}, " if value.pools else ""
+        return f"{pools}namespace {value.namespace}, user {value.user}{folders}{clients}"
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _word_folder(folder: TenantFolder) -> str:
+    quota = f" of {folder.quota_bytes / 10**12:g} TB" if folder.quota_bytes else ""
+    return f"{folder.filesystem}{quota} (pool {folder.pool})"

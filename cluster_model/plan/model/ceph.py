@@ -84,11 +84,28 @@ class PlacedPool:
 
 
 @dataclass(frozen=True, slots=True)
-class CephMonitor:
-    """A server with a monitor; `address` is in the storage network, without length, and empty where it is not on it."""
+class DaemonHost:
+    """A server with a daemon of Ceph; `address` is in the storage network, without length, and empty where it is not on it."""
 
     name: str
     address: str
+
+
+@dataclass(frozen=True, slots=True)
+class CephFiles:
+    """A file system. Each of its servers has one metadata server, `active` of which share the work while the others stand by."""
+
+    name: str
+    metadata: PlacedPool
+    pools: tuple[str, ...]  # of what is in files; the first is the default
+    active: int
+    servers: tuple[DaemonHost, ...]
+    cache_gib: float  # 0: Ceph's own
+
+    @property
+    def daemons(self) -> dict[str, str]:
+        """Return the host of each metadata server by its name. Source of FS.HOST: cephadm calls its own FS.HOST.RANDOM."""
+        return {f"{self.name}.{server.name}": server.name for server in self.servers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +114,7 @@ class CephNeeds:
 
     host: str
     osds: int
-    daemons: tuple[str, ...]  # beside them: monitor, manager
+    daemons: tuple[str, ...]  # beside them: monitor, manager, metadata server
     memory_gib: float
     cores: int
     drive_mb_per_s: float  # what Ceph takes all of its drives for
@@ -149,7 +166,7 @@ class CephCluster:
     fill_target: float = 0.0  # 0: none
     expand_at: float = 0.0  # 0: none
     fsid: str = ""
-    monitors: tuple[CephMonitor, ...] = ()
+    monitors: tuple[DaemonHost, ...] = ()
     public_network: str = ""  # of clients, monitors and OSDs
     cluster_network: str = ""  # of OSDs among themselves; empty where that is the public one
     osds_per_device: int = 1
@@ -157,6 +174,7 @@ class CephCluster:
     deploy: str = "cephadm"  # cephadm | packages
     osd_memory_gib: float = 0.0  # 0: as Ceph or cephadm has it
     needs: CephNeeds | None = None  # None without hosts
+    filesystems: tuple[CephFiles, ...] = ()
 
     @property
     def osds(self) -> int:
@@ -164,9 +182,14 @@ class CephCluster:
         return sum(host.osds for host in self.hosts)
 
     @property
-    def managers(self) -> tuple[CephMonitor, ...]:
+    def managers(self) -> tuple[DaemonHost, ...]:
         """Return the servers with a manager, of which one is active: those of the first two monitors."""
         return self.monitors[:2]
+
+    @property
+    def all_pools(self) -> tuple[PlacedPool, ...]:
+        """Return all pools, those of metadata last, which hold next to nothing."""
+        return (*self.pools, *(each.metadata for each in self.filesystems))
 
     @property
     def raw_tb(self) -> float:
@@ -197,7 +220,7 @@ class CephCluster:
     @property
     def pgs_per_osd(self) -> float:
         """Return placement groups that an OSD has a copy or chunk of, in the mean."""
-        return sum(pool.pgs * pool.size for pool in self.pools) / self.osds if self.osds else 0.0
+        return sum(pool.pgs * pool.size for pool in self.all_pools) / self.osds if self.osds else 0.0
 
     @property
     def overhead(self) -> float:

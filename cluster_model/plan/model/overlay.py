@@ -59,6 +59,18 @@ class Nat:
 
 
 @dataclass(frozen=True, slots=True)
+class TenantFolder:
+    """A tenant's folder in a file system of Ceph: a subvolume in a group, both of the tenant's name.
+
+    `pool` holds its files, in a RADOS namespace that Ceph makes and names. `quota_bytes` is 0 without a quota.
+    """
+
+    filesystem: str
+    pool: str
+    quota_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class TenantStorage:
     """A tenant's share of Ceph: pools, RADOS namespace, CephX user, and the service addresses that its own servers come from."""
 
@@ -66,6 +78,7 @@ class TenantStorage:
     namespace: str
     user: str
     clients: tuple[str, ...]
+    folders: tuple[TenantFolder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

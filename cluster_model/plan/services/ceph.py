@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import log2
 from uuid import NAMESPACE_DNS, uuid5
 
 from cluster_model.catalogue.types import Drives
@@ -12,23 +11,25 @@ from cluster_model.catalogue.types import Server as ServerBlock
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.services.ceph import Ceph
 from cluster_model.plan.model import Rack, Server
-from cluster_model.plan.model.ceph import CephCluster, CephMonitor, CephNeeds, OsdHost, PlacedPool
+from cluster_model.plan.model.ceph import CephCluster, CephFiles, CephNeeds, DaemonHost, OsdHost, PlacedPool
 from cluster_model.plan.services.addresses import find_address
+from cluster_model.plan.services.filesystems import LEAST_PGS, plan_files, round_pgs
 from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses, share_raw
 
 PGS_PER_OSD = 100
 """Source: Ceph's option mon_target_pg_per_osd."""
-LEAST_PGS = 32
-"""Source: Ceph, src/pybind/mgr/pg_autoscaler/module.py, PG_NUM_MIN."""
 RECOVERY = {"balanced": 0.5, "high_client_ops": 0.4, "high_recovery_ops": 0.7}
 """Part of an OSD that a mClock profile keeps for recovery. Source: Ceph, doc/rados/configuration/mclock-config-ref.rst."""
 DRIVE_MB_PER_S = {"ssd": 1200 * 1.048576, "hdd": 150 * 1.048576}
 """Source: Ceph's options osd_mclock_max_sequential_bandwidth_ssd and _hdd, 1200 and 150 MiB/s."""
 OSD_GIB = 4.0
 """Source: Ceph's option osd_memory_target."""
-DAEMON_GIB = {"monitor": 2, "manager": 4}
+DAEMON_GIB = {"monitor": 2.0, "manager": 4.0}
 """Memory of a daemon. Source: Ceph's option mon_memory_target, and what cephadm leaves to a manager, src/pybind/mgr/cephadm/
 autotune.py, min_size_by_type."""
+CACHE_GIB, CACHE_SPARE = 4.0, 1.5
+"""Cache of a metadata server, and how far it may pass that before Ceph warns. Source: Ceph's options mds_cache_memory_limit and
+mds_health_cache_threshold."""
 LEAST_OSD_GIB = 2.0
 """Memory below which an OSD may not keep to it. Source: Ceph, doc/start/hardware-recommendations.rst."""
 SPARE = 1.2
@@ -60,8 +61,15 @@ def plan_ceph(cluster: Cluster, model: ServerBlock | None, servers: Sequence[Ser
     recovery = ceph.recovery
     mb_per_s = recovery.osd_mb_per_s or DRIVE_MB_PER_S[device_class] * RECOVERY[recovery.profile] / ceph.osds_per_device
     terms = Terms(ceph.imbalance, mb_per_s, recovery.osd_mb_per_s is not None, ceph.fill_target or 0.0)
-    monitors = tuple(
-        CephMonitor(server.name, _find_storage(server)) for server in list_monitor_hosts(cluster, servers)[: ceph.monitor_count]
+    able = list_monitor_hosts(cluster, servers)
+    monitors = tuple(DaemonHost(server.name, _find_storage(server)) for server in able[: ceph.monitor_count])
+    able = list_metadata_hosts(cluster, servers)
+    files = tuple(
+        plan_files(
+            ceph,
+            [DaemonHost(server.name, _find_storage(server)) for server in able],
+            sum(host.osds for host in hosts) * PGS_PER_OSD,
+        )
     )
     return CephCluster(
         hosts,
@@ -80,18 +88,34 @@ def plan_ceph(cluster: Cluster, model: ServerBlock | None, servers: Sequence[Ser
         recovery.profile,
         ceph.deploy,
         ceph.osd_memory_gib or 0.0,
-        _find_needs(ceph, model, hosts, [monitor.name for monitor in monitors], DRIVE_MB_PER_S[device_class] * drives.count),
+        _find_needs(ceph, model, hosts, _list_daemons(monitors, files), DRIVE_MB_PER_S[device_class] * drives.count),
+        files,
     )
 
 
+def _list_daemons(monitors: Sequence[DaemonHost], files: Sequence[CephFiles]) -> dict[str, list[tuple[str, float]]]:
+    """Return by host what runs there beside OSDs, each with its memory, GiB."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    placed = [("monitor", DAEMON_GIB["monitor"], monitors), ("manager", DAEMON_GIB["manager"], monitors[:2])]
+    placed += [("metadata server", (each.cache_gib or CACHE_GIB) * CACHE_SPARE, each.servers) for each in files]
+    for what, memory_gib, hosts in placed:
+        for host in hosts:
+            found.setdefault(host.name, []).append((what, memory_gib))
+    return found
+
+
 def _find_needs(
-    ceph: Ceph, model: ServerBlock, hosts: Sequence[OsdHost], monitors: Sequence[str], drive_mb_per_s: float
+    ceph: Ceph,
+    model: ServerBlock,
+    hosts: Sequence[OsdHost],
+    daemons: Mapping[str, Sequence[tuple[str, float]]],
+    drive_mb_per_s: float,
 ) -> CephNeeds:
-    """Return what is wanted of the first of the hosts that has a monitor and a manager, or a monitor, or else of the first."""
-    daemons = {host.name: ["monitor"] * (host.name in monitors) + ["manager"] * (host.name in monitors[:2]) for host in hosts}
-    host = max(hosts, key=lambda each: len(daemons[each.name]))
+    """Return what is wanted of the first of the hosts that has the most daemons, or else of the first."""
+    host = max(hosts, key=lambda each: len(daemons.get(each.name, ())))
+    beside = daemons.get(host.name, ())
     has, drives = model.resources, model.drives
-    rest_gib = SYSTEM_GIB + sum(DAEMON_GIB[each] for each in daemons[host.name])
+    rest_gib = SYSTEM_GIB + sum(memory_gib for _, memory_gib in beside)
     most_gib = max(0.0, has.memory_gib - rest_gib) / host.osds / SPARE if has else 0.0
     osd_gib = ceph.osd_memory_gib or OSD_GIB
     if ceph.deploy == "cephadm" and not ceph.osd_memory_gib and has:  # it deals what there is
@@ -99,7 +123,7 @@ def _find_needs(
     return CephNeeds(
         host.name,
         host.osds,
-        tuple(daemons[host.name]),
+        tuple(what for what, _ in beside),
         rest_gib + host.osds * osd_gib * SPARE,
         host.osds * OSD_CORES["hdd" if drives and drives.rotational else "ssd"],
         drive_mb_per_s,
@@ -120,6 +144,12 @@ def list_monitor_hosts(cluster: Cluster, servers: Sequence[Server]) -> list[Serv
     if ceph.monitors is None and control:
         return control
     return [server for server in servers if server.group == (ceph.monitors or ceph.hosts)]
+
+
+def list_metadata_hosts(cluster: Cluster, servers: Sequence[Server]) -> list[Server]:
+    """Return the servers that metadata servers of file systems may be on; none where the intent has no Ceph."""
+    group = cluster.ceph.metadata_hosts if cluster.ceph else None
+    return [server for server in servers if server.group == group] if group else list_monitor_hosts(cluster, servers)
 
 
 def _find_storage(server: Server) -> str:
@@ -150,12 +180,6 @@ def _plan_pools(ceph: Ceph, osds: int) -> Iterator[PlacedPool]:
     placed = []
     for name, pool in ceph.pools.items():
         size, k, m = pool.shape
-        placed.append(PlacedPool(name, max(1, size), k, m, shares[name] / total, LEAST_PGS, pool.application))
+        placed.append(PlacedPool(name, max(1, size), k, m, shares[name] / total, LEAST_PGS, ceph.find_application(name)))
     for each, part in share_raw(placed):
-        yield replace(each, pgs=_round_pgs(osds * PGS_PER_OSD * part / each.size))
-
-
-def _round_pgs(wanted: float) -> int:
-    """Return the power of two that is nearest, as Ceph's pg_autoscaler does, and no less than its least."""
-    lower: int = 2 ** int(log2(max(wanted, LEAST_PGS)))
-    return lower if wanted - lower < 2 * lower - wanted else 2 * lower
+        yield replace(each, pgs=round_pgs(osds * PGS_PER_OSD * part / each.size))

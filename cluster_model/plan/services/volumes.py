@@ -16,8 +16,8 @@ def plan_volumes(cluster: Cluster) -> tuple[VolumeClass, ...]:
     """
     if cluster.kubernetes is None or cluster.ceph is None:
         return ()
-    asked, pools = cluster.kubernetes.volumes, cluster.ceph.pools
-    naming = [name for name in (*asked, *pools) if name in pools and pools[name].replicas and pools[name].application == "rbd"]
+    asked, pools, find_application = cluster.kubernetes.volumes, cluster.ceph.pools, cluster.ceph.find_application
+    naming = [name for name in (*asked, *pools) if name in pools and pools[name].replicas and find_application(name) == "rbd"]
     found = []
     for name in dict.fromkeys(asked):
         if name in pools and pools[name].erasure:

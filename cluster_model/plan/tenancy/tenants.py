@@ -12,7 +12,7 @@ from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.tenants import Subnet as SubnetIntent
 from cluster_model.intent.model.tenants import Tenant as TenantIntent
 from cluster_model.plan.fabric.addressing import text
-from cluster_model.plan.model.overlay import BorderPeer, Filter, Nat, Subnet, Tenant, TenantStorage
+from cluster_model.plan.model.overlay import BorderPeer, Filter, Nat, Subnet, Tenant, TenantFolder, TenantStorage
 from cluster_model.plan.tenancy.membership import Membership, rank_tenants
 
 VLANS_PER_TENANT = 16  # the first is the L3 VNI's own
@@ -101,7 +101,7 @@ def _plan_tenant(cluster: Cluster, membership: Membership, name: str, tenant: Te
         compute_vni=compute_vni,
         compute_route_target=f"{administrator}:{compute_vni}" if compute_vni else "",
         pkey=FULL_MEMBER | tenant.id if has_partitions(cluster) else 0,
-        storage=_plan_storage(membership, name, tenant),
+        storage=_plan_storage(cluster, membership, name, tenant),
         where=f"tenants.{name}",
     )
 
@@ -128,13 +128,18 @@ def _plan_subnet(administrator: int, tenant_name: str, tenant: TenantIntent, nam
     )
 
 
-def _plan_storage(membership: Membership, name: str, tenant: TenantIntent) -> TenantStorage | None:
+def _plan_storage(cluster: Cluster, membership: Membership, name: str, tenant: TenantIntent) -> TenantStorage | None:
     if tenant.ceph is None:
         return None
     clients = tuple(
         service.address for server in membership.owned[name] for service in server.services if service.purpose == "storage"
     )
-    return TenantStorage(tuple(sorted(set(tenant.ceph.pools))), name, f"client.{name}", clients)
+    first = {files: each.pools[0] for files, each in (cluster.ceph.filesystems if cluster.ceph else {}).items()}
+    folders = tuple(
+        TenantFolder(files, folder.pool or first[files], round((folder.quota_tb or 0) * 10**12))
+        for files, folder in sorted(tenant.ceph.filesystems.items())
+    )
+    return TenantStorage(tuple(sorted(set(tenant.ceph.pools))), name, f"client.{name}", clients, folders)
 
 
 def _plan_filters(filters: list[FilterIntent] | None) -> tuple[Filter, ...] | None:

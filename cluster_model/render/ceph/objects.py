@@ -1,11 +1,11 @@
-"""ceph/objects.yaml: what Ceph has to have, for its roles: monitors, options, places of hosts, pools, users."""
+"""ceph/objects.yaml: what Ceph has to have, for its roles: monitors, options, places of hosts, pools, file systems, users."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cluster_model.plan.model import Plan
-from cluster_model.plan.model.ceph import CephCluster, PlacedPool
+from cluster_model.plan.model.ceph import CephCluster, CephFiles, PlacedPool
 from cluster_model.plan.model.overlay import Tenant
 from cluster_model.plan.services.volumes import VOLUMES
 from cluster_model.render.ceph.spec import locate_host
@@ -25,7 +25,10 @@ def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
         "osds": describe_osds(ceph),
         "options": list(list_options(ceph)),
         "hosts": {host.name: locate_host(host) for host in ceph.hosts},
-        "pools": [describe_pool(pool, ceph) for pool in ceph.pools],
+        "metadata_servers": {daemon: host for files in ceph.filesystems for daemon, host in files.daemons.items()},
+        "pools": [describe_pool(pool, ceph) for pool in ceph.all_pools],
+        "filesystems": [describe_files(files) for files in ceph.filesystems],
+        "folders": list(list_folders(plan)),
         "users": list(list_users(plan)),
         "namespaces": list(list_namespaces(plan)),
     }
@@ -44,6 +47,11 @@ def list_options(ceph: CephCluster) -> Iterator[Json]:
         # Else cephadm sets another for each host. Source: Ceph, src/pybind/mgr/cephadm/serve.py, _autotune_host_memory.
         yield {"who": "osd", "name": "osd_memory_target_autotune", "value": "false"}
         yield {"who": "osd", "name": "osd_memory_target", "value": str(round(ceph.osd_memory_gib * 2**30))}
+    for files in ceph.filesystems:
+        # What is set for mds.NAME is for all that begin so, mds.NAME.HOST. Source: Ceph, ConfigMap::generate_entity_map.
+        yield {"who": f"mds.{files.name}", "name": "mds_join_fs", "value": files.name}
+        if files.cache_gib:
+            yield {"who": f"mds.{files.name}", "name": "mds_cache_memory_limit", "value": str(round(files.cache_gib * 2**30))}
 
 
 def describe_osds(ceph: CephCluster) -> Json:
@@ -72,18 +80,34 @@ def describe_pool(pool: PlacedPool, ceph: CephCluster) -> Json:
     }
 
 
+def describe_files(files: CephFiles) -> Json:
+    """Return a file system."""
+    return {"name": files.name, "metadata": files.metadata.name, "pools": list(files.pools), "active": files.active}
+
+
+def list_folders(plan: Plan) -> Iterator[Json]:
+    """Yield tenants' folders in file systems; `bytes` is 0 without a quota."""
+    for tenant in plan.tenants:
+        for folder in tenant.storage.folders if tenant.storage else ():
+            place = {"filesystem": folder.filesystem, "name": tenant.name}
+            yield {**place, "pool": folder.pool, "bytes": folder.quota_bytes}
+
+
 def list_users(plan: Plan) -> Iterator[Json]:
     """Yield a user for each tenant with a share of what is read and written directly, and one for Kubernetes' volumes.
 
-    Each has a namespace of its own in its pools.
+    Each has a namespace of its own in its pools. With `folders` it has rights to these too, file systems' names: by the path and
+    in the namespace that Ceph makes for each, which are known once it is made.
     """
     for tenant in plan.tenants:
-        shared = list_shared(plan, tenant)
-        if tenant.storage is None or not shared:
+        shared, folders = list_shared(plan, tenant), tenant.storage.folders if tenant.storage else ()
+        if tenant.storage is None or not (shared or folders):
             continue
-        blocks = any(pool.application == "rbd" for pool in shared)
-        rights = ", ".join(grant(pool, tenant.storage.namespace) for pool in shared)
-        yield {"name": tenant.storage.user, "caps": {"mon": "profile rbd" if blocks else "allow r", "osd": rights}}
+        see = ["profile rbd"] if any(pool.application == "rbd" for pool in shared) else [] if folders else ["allow r"]
+        see += [f"allow r fsname={folder.filesystem}" for folder in folders]
+        caps = {"mon": ", ".join(see), "osd": ", ".join(grant(pool, tenant.storage.namespace) for pool in shared)}
+        names = {"folders": [folder.filesystem for folder in folders]} if folders else {}
+        yield {"name": tenant.storage.user, "caps": caps, **names}
     volumes = list_volume_pools(plan)
     if volumes:
         rights = ", ".join(grant(pool, VOLUMES) for pool in volumes)

@@ -31,13 +31,16 @@ def list_hosts(ceph: CephCluster) -> Iterator[Json]:
     """Yield the hosts: monitors first, then those with OSDs, each with its place in CRUSH, which cephadm takes once."""
     osds = {host.name: host for host in ceph.hosts}
     monitors = {monitor.name: monitor.address for monitor in ceph.monitors}
-    for name, address in (monitors | {host.name: host.address for host in ceph.hosts}).items():
+    metadata = {server.name: server.address for files in ceph.filesystems for server in files.servers}
+    for name, address in (monitors | {host.name: host.address for host in ceph.hosts} | metadata).items():
         host: Json = {"service_type": "host", "hostname": name, "addr": address, "labels": []}
         if name in monitors:
             host["labels"] += ["_admin", "mon"]  # cephadm keeps ceph.conf and the administrator's key on hosts with _admin
         if name in osds:
             host["labels"].append("osd")
             host["location"] = locate_host(osds[name])
+        if name in metadata:
+            host["labels"].append("mds")
         yield host
 
 
@@ -50,13 +53,16 @@ def locate_host(host: OsdHost) -> dict[str, str]:
 
 
 def list_daemons(plan: Plan) -> Iterator[Json]:
-    """Yield what runs where: monitors, managers, what keeps reports of crashes, and OSDs."""
+    """Yield what runs where: monitors, managers, metadata servers, what keeps reports of crashes, and OSDs."""
     ceph = plan.ceph
     # By itself cephadm puts monitors where it sees a subnet of the public network. Hosts have a /32 on their loopback, and it
     # sees none there, so each monitor is named with its address, for `ceph orch daemon add`.
     monitors = [f"{monitor.name}:{monitor.address}" for monitor in ceph.monitors]
     yield {"service_type": "mon", "placement": {"hosts": monitors}, "unmanaged": True}
     yield {"service_type": "mgr", "placement": {"hosts": [manager.name for manager in ceph.managers]}}
+    for files in ceph.filesystems:
+        placement = {"hosts": [server.name for server in files.servers]}
+        yield {"service_type": "mds", "service_id": files.name, "placement": placement}
     yield {"service_type": "crash", "placement": {"host_pattern": "*"}}
     device = ceph.hosts[0]
     drives: Json = {

@@ -34,13 +34,15 @@ def describe(plan: Plan) -> Iterator[str]:
 
 
 def list_groups(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the servers with monitors, those with OSDs, and both where their daemons come from packages."""
+    """Yield the servers with monitors, with OSDs, with metadata servers, and all of them where daemons come from packages."""
     if plan.ceph.hosts:
         yield from (("ceph_monitor", monitor.name) for monitor in plan.ceph.monitors)
         yield from (("ceph_osd", host.name) for host in plan.ceph.hosts)
-    if plan.ceph.deploy == "packages":
-        names = dict.fromkeys([*(monitor.name for monitor in plan.ceph.monitors), *(host.name for host in plan.ceph.hosts)])
-        yield from (("ceph_packages", name) for name in names)
+        servers = dict.fromkeys(server.name for files in plan.ceph.filesystems for server in files.servers)
+        yield from (("ceph_mds", name) for name in servers)
+        if plan.ceph.deploy == "packages":
+            names = [*(monitor.name for monitor in plan.ceph.monitors), *(host.name for host in plan.ceph.hosts), *servers]
+            yield from (("ceph_packages", name) for name in dict.fromkeys(names))
 
 
 SERVICE = RenderedService("ceph", "ceph", render_ceph, summarize, describe, list_groups)

@@ -162,6 +162,7 @@ class Pool(_Part):
     """A pool, of `ceph osd pool ls detail`."""
 
     pool_name: str
+    pool_id: int = -1
     type: int
     size: int
     min_size: int
@@ -170,6 +171,36 @@ class Pool(_Part):
     pg_autoscale_mode: str = ""
     crush_rule: int
     application_metadata: dict[str, object] = {}
+
+
+class MetadataServer(_Part):
+    """A metadata server, and its state, such as up:active or up:standby."""
+
+    name: str
+    state: str
+
+
+class FilesMap(_Part):
+    """A file system: its pools by number, and the servers that it has by theirs."""
+
+    fs_name: str
+    max_mds: int
+    metadata_pool: int
+    data_pools: list[int]
+    info: dict[str, MetadataServer] = {}
+
+
+class Files(_Part):
+    """A file system as `ceph fs dump` has it."""
+
+    mdsmap: FilesMap
+
+
+class AllFiles(_Part):
+    """`ceph fs dump`: file systems, and the metadata servers that stand by for any of them."""
+
+    filesystems: list[Files]
+    standbys: list[MetadataServer] = []
 
 
 class Step(_Part):
@@ -204,7 +235,10 @@ class Option(_Part):
 
 
 class Answers(_Part):
-    """All that is asked; `versions` by kind of daemon, `users` with their rights and without keys; `use` where a manager runs."""
+    """All that is asked; `versions` by kind of daemon, `users` with their rights and without keys; `use` where a manager runs.
+
+    `files` is not in what earlier versions of gpuyard saved.
+    """
 
     status: Status
     quorum: Quorum
@@ -216,4 +250,5 @@ class Answers(_Part):
     rules: list[Rule]
     options: list[Option]
     users: dict[str, dict[str, str]]
+    files: AllFiles | None = None
     use: Use | None = None

@@ -32,6 +32,7 @@ QUESTIONS = {
     "rules": "osd crush rule dump",
     "options": "config dump",
     "users": "auth ls",
+    "files": "fs dump",
     "use": "osd df",
 }
 """What is asked, as `ceph` takes it. The first tells whether anybody answers; the last is the managers' to answer, and may be

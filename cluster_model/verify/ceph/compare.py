@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cluster_model.checks.wording import list_names
@@ -15,6 +15,7 @@ from cluster_model.verify.ceph.answers import Answers
 from cluster_model.verify.ceph.ask import Asked, find_fsid, list_reasons, read_answers
 from cluster_model.verify.ceph.daemons import compare_clocks, compare_monitors
 from cluster_model.verify.ceph.data import compare_fill, compare_pools, measure_fill
+from cluster_model.verify.ceph.files import compare_files
 from cluster_model.verify.ceph.osds import compare_hosts, count_up
 from cluster_model.verify.ceph.words import PLAYBOOK, tell
 
@@ -25,6 +26,7 @@ TOLD = {
     "VER045": "OSD_([A-Z]+_)?DOWN",
     "VER050": "(OSD|POOL)_(NEAR|BACKFILL)FULL",
     "VER052": "DAEMON_OLD_VERSION",
+    "VER055": "MDS_ALL_DOWN|MDS_UP_LESS_THAN_MAX|MDS_INSUFFICIENT_STANDBY|FS_DEGRADED|FS_WITH_FAILED_MDS",
 }
 """Checks of Ceph's health of which a finding tells more. Source: Ceph, doc/rados/operations/health-checks.rst."""
 
@@ -45,7 +47,7 @@ def compare_ceph(plan: Plan, asked: Asked) -> Verified:
     """Return where a Ceph is not as planned.
 
     Errors:
-        VER040 where nobody answered, VER041 where another cluster did, else VER042 to VER053.
+        VER040 where nobody answered, VER041 where another cluster did, else VER042 to VER055.
 
     Raises:
         ValueError: what was answered is of another form.
@@ -65,6 +67,7 @@ def compare_ceph(plan: Plan, asked: Asked) -> Verified:
         *compare_clocks(answers),
         *compare_hosts(ceph, answers),
         *compare_pools(ceph, answers),
+        *compare_files(ceph, answers),
         *_compare_options(plan, answers),
         *_compare_users(plan, answers),
         *compare_fill(ceph, answers),
@@ -105,11 +108,41 @@ def _compare_options(plan: Plan, answers: Answers) -> Iterator[Diagnostic]:
 
 
 def _compare_users(plan: Plan, answers: Answers) -> Iterator[Diagnostic]:
+    pools = {files.name: files.pools for files in plan.ceph.filesystems}
     for user in list_users(plan):
         name, caps = user["name"], answers.users.get(user["name"])
-        if caps != user["caps"]:
+        wanted = _complete(user["caps"], {files: pools[files] for files in user.get("folders", ())}, name, caps or {})
+        if caps != wanted:
             text = f"user {name} {'is not there' if caps is None else 'has other rights'}"
-            yield tell("VER049", "ceph", text, _word_caps(user["caps"]), _word_caps(caps or {}) or "none", PLAYBOOK)
+            yield tell("VER049", "ceph", text, _word_caps(wanted), _word_caps(caps or {}) or "none", PLAYBOOK)
+
+
+def _complete(
+    caps: Mapping[str, str], folders: Mapping[str, Sequence[str]], user: str, live: Mapping[str, str]
+) -> dict[str, str]:
+    """Return rights with those to a user's folders, by paths and in namespaces that Ceph made: as they are where they may be.
+
+    Args:
+        caps: what the plan says of the user.
+        folders: file systems in which it has one, each with its pools.
+        user: its name.
+        live: the rights that it has.
+
+    Source: Ceph, volumes/fs/operations/versions/subvolume_base.py, and its pull request 62668 for the longer namespace.
+    """
+    name = re.escape(user.partition(".")[2])
+    ways, rights = [], [caps["osd"]] if caps["osd"] else []
+    for files, pools in folders.items():
+        way = rf"allow rw fsname={re.escape(files)} path=/volumes/{name}/{name}/[0-9a-f-]+"
+        right = rf"allow rw pool=({'|'.join(map(re.escape, pools))}) namespace=fsvolumens_(_{name}_)?{name}"
+        ways.append(_find(way, live.get("mds", "")) or f"allow rw fsname={files} path=…")
+        rights.append(_find(right, live.get("osd", "")) or f"allow rw pool={pools[0]} namespace=…")
+    return {**caps, "osd": ", ".join(rights), **({"mds": ", ".join(ways)} if ways else {})}
+
+
+def _find(pattern: str, rights: str) -> str:
+    """Return the one of some rights that is of a form; empty where none is."""
+    return next((right for right in rights.split(", ") if re.fullmatch(pattern, right)), "")
 
 
 def _word_caps(caps: Mapping[str, str]) -> str:

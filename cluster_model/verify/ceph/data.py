@@ -27,8 +27,9 @@ SLACK = 1.05
 def compare_pools(ceph: CephCluster, answers: Answers) -> Iterator[Diagnostic]:
     """Yield pools that are missing, other than planned, or not planned."""
     live = {pool.pool_name: pool for pool in answers.pools}
-    for planned in ceph.pools:
-        where, found = f"ceph.pools.{planned.name}", live.pop(planned.name, None)
+    places = {files.metadata.name: f"ceph.filesystems.{files.name}" for files in ceph.filesystems}
+    for planned in ceph.all_pools:
+        where, found = places.get(planned.name, f"ceph.pools.{planned.name}"), live.pop(planned.name, None)
         if found is None:
             fix = f"see first whether it was renamed; else {PLAYBOOK}, which makes an empty one"
             yield tell("VER047", where, f"pool {planned.name} is not there", "a pool", "none", fix)

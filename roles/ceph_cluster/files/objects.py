@@ -33,6 +33,13 @@ MANAGERS = (".mgr", "device_health_metrics")
 """Pools that managers make for themselves; there is no telling where what they hold lies."""
 MOVING = ("size", "pg_num")
 """Settings of a pool that make, drop or move copies."""
+KEPT = "snapshot-retained"
+"""State of a folder that was removed but for its snapshots."""
+UNLIMITED = "infinite"
+"""What a folder without a quota has for one. Source: Ceph, volumes/fs/operations/versions/subvolume_base.py."""
+UNKNOWN = ("path", "pool_namespace")
+UNKNOWN_WORD = re.compile(rf"<({'|'.join(UNKNOWN)}) (\S+) (\S+)>")
+"""What stands for the path and the namespace of a folder that is not made yet."""
 OVERWRITTEN = ("rbd", "cephfs")
 """Applications that write into objects, which an erasure code has to be told of."""
 NOTED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
@@ -52,7 +59,15 @@ class Live:
     rules: dict[str, Json]
     nodes: dict[int, Json]
     users: dict[str, dict[str, str]]
+    objects: dict[str, int] = field(default_factory=dict)
+    """How many objects each pool has."""
     namespaces: set[tuple[str, str]] = field(default_factory=set)
+    filesystems: dict[str, Json] = field(default_factory=dict)
+    """By name: `metadata` and `pools`, names of pools; `max_mds`; `serves`, whether a metadata server does."""
+    has_several: bool = True
+    versions: int = 1
+    """How many versions daemons have."""
+    folders: dict[tuple[str, str], Json] = field(default_factory=dict)
     recorded: dict[str, list[str]] = field(default_factory=dict)
     balancer: str = "upmap"
     troubles: set[str] = field(default_factory=set)
@@ -82,6 +97,10 @@ class Live:
         """Return whether there is an OSD, running or not."""
         return any(node["type"] == "osd" for node in self.nodes.values())
 
+    def serves(self, files: str) -> bool:
+        """Return whether a file system is there and a metadata server serves it."""
+        return files in self.filesystems and bool(self.filesystems[files]["serves"])
+
     def count_domains(self, kind: str, drive_class: str, moves: dict[str, dict[str, str]]) -> int:
         """Return in how many failure domains OSDs of a class run and take data, once hosts are moved to these places."""
         serving = [
@@ -105,11 +124,11 @@ class Step:
 
 def main(verb: str, given: Json) -> None:
     """Print what was done, or in `check` what would be."""
-    wanted = given["wanted"]
+    wanted = {"filesystems": [], "folders": [], **given["wanted"]}
     live = read_live(wanted)
     may_move = bool(given["move"]) or not live.has_objects
     # Without OSDs pools have no place yet.
-    now = wanted if live.has_osds and given["pools"] else {**wanted, "pools": [], "namespaces": []}
+    now = wanted if live.has_osds and given["pools"] else leave_data(wanted)
     faults = list(list_faults(now, live, may_move))
     if faults:
         sys.exit("\n".join(faults))
@@ -126,24 +145,38 @@ def main(verb: str, given: Json) -> None:
     sys.stdout.write(json.dumps(about) + "\n")
 
 
+def leave_data(wanted: Json) -> Json:
+    """Return what is wanted without what needs OSDs."""
+    users = [user for user in wanted["users"] if not user.get("folders")]
+    return {**wanted, "pools": [], "namespaces": [], "filesystems": [], "folders": [], "users": users}
+
+
 def do(step: Step, wait_s: float) -> None:
     """Do a step. What lies in a new pool is written once its placement groups are active, and not before."""
     if step.words[:2] == ["pool", "init"]:
         wait_active(step.words[2], wait_s)
-    run(step.program, *step.words)
+    if step.words[:2] == ["fs", "subvolumegroup"]:
+        wait_served(step.words[3], wait_s)
+    run(step.program, *map(fill_in, step.words))
     if step.words[:3] == ["osd", "pool", "create"]:
         wait_active(step.words[3], wait_s)
 
 
 def read_live(wanted: Json) -> Live:
     """Return what the cluster has of what is wanted, and beside it."""
-    questions = ("osd dump", "osd tree", "df", "config dump", "osd crush rule dump", "auth ls", "balancer status", "health")
+    questions = (
+        *("osd dump", "osd tree", "df", "config dump", "osd crush rule dump", "auth ls", "balancer status", "health"),
+        *("fs dump", "versions"),
+    )
     with ThreadPoolExecutor() as asking:  # most of a question's time goes into starting the program
-        osds, tree, use, options, rules, users, balancer, health = asking.map(lambda each: ask(*each.split()), questions)
+        osds, tree, use, options, rules, users, balancer, health, files, versions = asking.map(
+            lambda each: ask(*each.split()), questions
+        )
     pools = {pool["pool_name"]: pool for pool in osds["pools"]}
     live = Live(
         fsid=osds["fsid"],
         has_objects=any(each["stats"]["objects"] for each in use["pools"] if each["name"] not in MANAGERS),
+        objects={each["name"]: each["stats"]["objects"] for each in use["pools"]},
         options={(each["section"], each["name"]): each["value"] for each in options if not each.get("mask")},
         pools=pools,
         profiles=osds["erasure_code_profiles"],
@@ -168,7 +201,58 @@ def read_live(wanted: Json) -> Live:
     if code not in {0, ABSENT}:
         sys.exit(f"ceph config-key get: {shorten(err) or f'ended with {code}'}")
     live.recorded = json.loads(out) if code == 0 else {}
+    names = {pool["pool"]: name for name, pool in pools.items()}
+    live.filesystems = {each["mdsmap"]["fs_name"]: read_files(each["mdsmap"], names) for each in files["filesystems"]}
+    live.versions = len(versions["overall"])
+    live.has_several = files.get("feature_flags", {}).get("enable_multiple", True)
+    folders = {(each["filesystem"], each["name"]) for each in wanted["folders"]}
+    folders |= {(files, name) for files, name in map(str.split, live.recorded.get("folders", ()))}
+    asked = sorted(each for each in folders if live.serves(each[0]))
+    with ThreadPoolExecutor() as asking:
+        found = asking.map(lambda each: (each, read_folder(*each)), asked)
+        live.folders = {each: info for each, info in found if info is not None}
     return live
+
+
+def read_files(about: Json, names: dict[int, str]) -> Json:
+    """Return what is told of a file system.
+
+    Args:
+        about: its map of metadata servers.
+        names: of pools, by their numbers.
+    """
+    return {
+        "metadata": names.get(about["metadata_pool"], ""),
+        "pools": [names.get(number, "") for number in about["data_pools"]],
+        "max_mds": about["max_mds"],
+        "serves": is_served(about),
+    }
+
+
+def is_served(about: Json) -> bool:
+    """Return whether metadata servers serve all ranks of a file system: else what is asked of it may wait for ever."""
+    states = {each["rank"]: each["state"] for each in about["info"].values() if not each.get("laggy_since")}
+    whole = all(states.get(rank) in {"up:active", "up:stopping"} for rank in about["in"])
+    return bool(about["in"]) and whole and not about["failed"] and not about["damaged"]
+
+
+def read_folder(files: str, name: str) -> Json | None:
+    """Return what is told of a folder: a subvolume, in a group of its own name; None where there is none.
+
+    `why` says why nothing can be said. One of which nothing but snapshots is kept is made anew.
+    """
+    code, out, err = call("ceph", "fs", "subvolume", "info", files, name, f"--group_name={name}", "--format=json")
+    if code not in {0, ABSENT}:
+        return {"why": shorten(err) or f"ceph fs subvolume info ended with {code}"}
+    info = json.loads(out) if code == 0 else {"state": KEPT}
+    if info.get("state") == KEPT:
+        return None
+    spaces = {f"fsvolumens_{name}", f"fsvolumens__{name}_{name}"}
+    if not re.fullmatch(rf"/volumes/{re.escape(name)}/{re.escape(name)}/[0-9a-f-]+", info["path"]):
+        return {"why": f"its path is {info['path']}"}
+    return (
+        {**info, "why": ""} if info["pool_namespace"] in {"", *spaces} else {"why": f"its namespace is {info['pool_namespace']}"}
+    )
 
 
 def list_faults(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
@@ -199,11 +283,42 @@ def list_faults(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
         if size == 1 and (found is None or found["size"] != 1):
             fix = "plan three replicas; for data that may be lost, set it by hand with mon_allow_pool_size_one"
             yield tell(f"pool {name}", "one copy", "two or more", fix)
+    yield from judge_files(wanted, live)
     for user in wanted["users"]:
         name, caps = user["name"], live.users.get(user["name"])
-        if caps not in (None, user["caps"]) and name not in live.recorded.get("users", ()):
+        if caps not in (None, complete_caps(user, wanted, live)) and name not in live.recorded.get("users", ()):
             fix = f"rename the tenant, or ceph auth rm {name} if nobody uses it"
             yield tell(f"user {name}", "is there, with other rights, and is not of the plan", "no such user yet", fix)
+
+
+def judge_files(wanted: Json, live: Live) -> Iterator[str]:
+    """Yield why file systems and folders cannot become what is planned."""
+    owners = {pool: name for name, files in live.filesystems.items() for pool in (files["metadata"], *files["pools"])}
+    for files in wanted["filesystems"]:
+        name, found = files["name"], live.filesystems.get(files["name"])
+        wants = (files["metadata"], files["pools"][0])
+        if found is not None and (found["metadata"], *found["pools"][:1]) != wants:
+            has = f"metadata in {found['metadata'] or 'no pool'}, files in {', '.join(found['pools'][:1]) or 'no pool'}"
+            fix = "these never change: give the file system another name in the plan, and copy what it holds"
+            yield tell(f"file system {name}", has, f"metadata in {wants[0]}, files in {wants[1]}", fix)
+        for pool in (files["metadata"], *files["pools"]):
+            if owners.get(pool, name) != name:
+                yield tell(f"pool {pool}", f"in file system {owners[pool]}", f"for {name} alone", "plan another pool")
+            elif pool not in owners and live.objects.get(pool) and (found is None):
+                has = f"{live.objects[pool]} objects, and no file system has it"
+                fix = f"plan another pool, or, if that is of no use any more, remove it: ceph osd pool rm {pool}"
+                yield tell(f"pool {pool}", has, "an empty one for a new file system", fix)
+    for folder in wanted["folders"]:
+        info = live.folders.get((folder["filesystem"], folder["name"]))
+        what = f"folder {folder['name']} of file system {folder['filesystem']}"
+        if info is None or info["why"]:
+            continue
+        if not info["pool_namespace"]:
+            fix = "move it away: ceph fs subvolume create it anew with --namespace-isolated, and copy"
+            yield tell(what, "in no namespace of its own, so keys of others open what is in its files", "one", fix)
+        elif 0 < folder["bytes"] < info["bytes_used"] and info["bytes_quota"] != folder["bytes"]:
+            has = f"{word_bytes(info['bytes_used'])} in it"
+            yield tell(what, has, f"no more than the planned quota of {word_bytes(folder['bytes'])}", "plan a larger one")
 
 
 def judge_pool(pool: Json, found: Json, profiles: dict[str, dict[str, str]]) -> Iterator[str]:
@@ -233,14 +348,29 @@ def list_steps(wanted: Json, live: Live, may_move: bool) -> Iterator[Step]:
         yield from list_moves(wanted, live)
     for pool in wanted["pools"]:
         yield from list_pool_steps(pool, live, may_move)
-    for user in wanted["users"]:
-        entity, caps = user["name"], user["caps"]
+    yield from list_user_steps([user for user in wanted["users"] if not user.get("folders")], wanted, live)
+    yield from list_namespace_steps(wanted, live)
+    yield from list_files_steps(wanted, live)
+    yield from list_folder_steps(wanted, live)
+    yield from list_user_steps([user for user in wanted["users"] if user.get("folders")], wanted, live)
+
+
+def list_user_steps(users: Iterable[Json], wanted: Json, live: Live) -> Iterator[Step]:
+    """Yield what brings users to the rights that are planned."""
+    for user in users:
+        entity, caps = user["name"], complete_caps(user, wanted, live)
+        if any(is_unseen(files, entity.partition(".")[2], live) for files in user.get("folders", ())):
+            continue
         words = [word for service, text in sorted(caps.items()) for word in (service, text)]
         if entity not in live.users:
             yield Step(f"user {entity} is made", ["auth", "get-or-create", entity, *words])
         elif live.users[entity] != caps:
             yield Step(f"user {entity} has the rights that are planned", ["auth", "caps", entity, *words])
-    ready = {pool["name"] for pool in wanted["pools"]} - set(live.pools)  # made above, and laid out for images
+
+
+def list_namespace_steps(wanted: Json, live: Live) -> Iterator[Step]:
+    """Yield how namespaces for block devices are made."""
+    ready = {pool["name"] for pool in wanted["pools"]} - set(live.pools)  # made before, and laid out for images
     for each in wanted["namespaces"]:
         pool, space = each["pool"], each["namespace"]
         if (pool, space) not in live.namespaces:
@@ -331,6 +461,89 @@ def list_pool_steps(pool: Json, live: Live, may_move: bool) -> Iterator[Step]:
     yield from (replace(step, text="") for step in list_settings(pool, made))
 
 
+def list_files_steps(wanted: Json, live: Live) -> Iterator[Step]:
+    """Yield what brings file systems to what is planned."""
+    several = live.has_several or len({*live.filesystems, *(files["name"] for files in wanted["filesystems"])}) == 1
+    for files in wanted["filesystems"]:
+        name, found = files["name"], live.filesystems.get(files["name"])
+        if found is None:
+            if not several:
+                yield Step("several file systems are let", ["fs", "flag", "set", "enable_multiple", "true"])
+                several = True
+            text = f"file system {name} is made: metadata in pool {files['metadata']}, files in {files['pools'][0]}"
+            yield Step(text, ["fs", "new", name, files["metadata"], files["pools"][0]])
+            found = {"pools": files["pools"][:1], "max_mds": 1}
+        for pool in files["pools"]:
+            if pool not in found["pools"]:
+                yield Step(f"file system {name} has pool {pool} too", ["fs", "add_data_pool", name, pool])
+        if found["max_mds"] != files["active"] and not keep_ranks(files, live):
+            yield Step(f"file system {name}: max_mds is {files['active']}", ["fs", "set", name, "max_mds", str(files["active"])])
+
+
+def keep_ranks(files: Json, live: Live) -> str:
+    """Return why the number of a file system's metadata servers that serve stays as it is; empty where it may change."""
+    found = live.filesystems.get(files["name"])
+    if found is None:
+        return ""
+    if found["max_mds"] == 0:
+        return "somebody took it down: ceph fs set NAME down false"
+    if live.versions > 1:
+        return "an upgrade is on its way, before which they are made one"
+    return "" if found["serves"] else "no metadata server serves it"
+
+
+def list_folder_steps(wanted: Json, live: Live) -> Iterator[Step]:
+    """Yield how tenants get their folders, and these their quotas."""
+    for folder in wanted["folders"]:
+        files, name = folder["filesystem"], folder["name"]
+        if is_unseen(files, name, live):
+            continue
+        info, group = live.folders.get((files, name)), f"--group_name={name}"
+        quota = f"a quota of {word_bytes(folder['bytes'])}" if folder["bytes"] else "no quota"
+        if info is None:
+            yield Step("", ["fs", "subvolumegroup", "create", files, name])
+            size = [f"--size={folder['bytes']}"] if folder["bytes"] else []
+            how = [*size, group, f"--pool_layout={folder['pool']}", "--namespace-isolated"]
+            text = f"folder {name} of file system {files} is made in pool {folder['pool']}, with {quota}"
+            yield Step(text, ["fs", "subvolume", "create", files, name, *how])
+        elif info["bytes_quota"] != (folder["bytes"] or UNLIMITED):
+            words = ["fs", "subvolume", "resize", files, name, str(folder["bytes"] or "inf"), group]
+            yield Step(f"folder {name} of file system {files} has {quota}", words)
+
+
+def is_unseen(files: str, name: str, live: Live) -> bool:
+    """Return whether nothing is known of a folder, since nobody serves its file system now, or it cannot be read."""
+    info = live.folders.get((files, name))
+    return bool(info["why"]) if info else files in live.filesystems and not live.serves(files)
+
+
+def complete_caps(user: Json, wanted: Json, live: Live) -> dict[str, str]:
+    """Return a user's rights with those to its folders: path and namespace of each are known once it is made."""
+    caps, name = user["caps"], user["name"].partition(".")[2]
+    ways, rights = [], [caps["osd"]] if caps["osd"] else []
+    pools = {(folder["filesystem"], folder["name"]): folder["pool"] for folder in wanted["folders"]}
+    for files in user.get("folders", ()):
+        found = live.folders.get((files, name))
+        info = found if found and not found["why"] else {key: f"<{key} {files} {name}>" for key in UNKNOWN}
+        ways.append(f"allow rw fsname={files} path={info['path']}")
+        rights.append(f"allow rw pool={info.get('data_pool', pools[files, name])} namespace={info['pool_namespace']}")
+    return {**caps, "osd": ", ".join(rights), **({"mds": ", ".join(ways)} if ways else {})}
+
+
+def fill_in(word: str) -> str:
+    """Return a word of a command with the paths and namespaces of folders that were made since it was planned."""
+
+    def find(found: re.Match[str]) -> str:
+        key, files, name = found.groups()
+        info = read_folder(files, name)
+        if info is None or info["why"] or not info[key]:
+            why = (info["why"] or f"no {key}") if info else "is not there"
+            sys.exit(tell(f"folder {name} of file system {files}", why, "what was made", "see ceph fs status, then run again"))
+        return str(info[key])
+
+    return UNKNOWN_WORD.sub(find, word)
+
+
 def moves_data(step: Step, pool: Json, found: Json) -> bool:
     """Return whether a setting of a pool makes, drops or moves copies, or goes with one that does."""
     setting = step.words[4] if step.words[:3] == ["osd", "pool", "set"] else ""
@@ -373,6 +586,24 @@ def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
             if not has_rule(pool, live):
                 yield f"pool {pool['name']} uses another CRUSH rule; planned: {pool['name']}"
             yield from (f"planned: {step.text}" for step in list_settings(pool, found) if moves_data(step, pool, found))
+    for files in wanted["filesystems"]:
+        name, found = files["name"], live.filesystems.get(files["name"])
+        if found is None:
+            continue
+        if not found["serves"]:
+            yield f"file system {name}: not all of its ranks are served, so its folders were not looked at; see ceph fs status"
+        if found["max_mds"] != files["active"] and (why := keep_ranks(files, live)):
+            yield f"file system {name}: max_mds is {found['max_mds']}; planned: {files['active']}; {why.replace('NAME', name)}"
+        if beside := sorted(set(found["pools"]) - set(files["pools"])):
+            yield f"file system {name} has pools that the plan does not give it: {shorten_list(beside)}"
+    for folder in wanted["folders"]:
+        info = live.folders.get((folder["filesystem"], folder["name"]))
+        what = f"folder {folder['name']} of file system {folder['filesystem']}"
+        if info is not None and info["why"]:
+            yield f"{what} cannot be read, and is left with its user as it is: {info['why']}"
+        elif info is not None and info["data_pool"] != folder["pool"]:
+            where = f"is in pool {info['data_pool']}; planned: {folder['pool']}"
+            yield f"{what} {where}; files stay where they are: make another, and copy"
     yield from (why for option in wanted["options"] if (why := hold(option, live)))
     for option in wanted["options"]:
         who, name, value = option["who"], option["name"], option["value"]
@@ -401,6 +632,15 @@ def list_stale(wanted: Json, live: Live) -> Iterator[str]:
     for name in live.recorded.get("users", ()):
         if name in live.users and name not in users:
             yield f"user {name}, whose key still opens what it did: ceph auth rm {name}"
+    planned = {files["name"] for files in wanted["filesystems"]}
+    for name in live.recorded.get("filesystems", ()):
+        if name in live.filesystems and name not in planned:
+            yield f"file system {name}"
+    folders = {(folder["filesystem"], folder["name"]) for folder in wanted["folders"]}
+    for files, name in map(str.split, live.recorded.get("folders", ())):
+        if (files, name) in live.folders and (files, name) not in folders:
+            fix = f"ceph fs subvolume rm {files} {name} --group_name {name}"
+            yield f"folder {name} of file system {files}, with what is in it: {fix}"
     options = {(option["who"], option["name"]) for option in wanted["options"]}
     for who, name in map(str.split, live.recorded.get("options", ())):
         if (who, name) in live.options and (who, name) not in options:
@@ -415,6 +655,14 @@ def keep_record(wanted: Json, live: Live) -> None:
     record = {
         "pools": sorted({pool["name"] for pool in wanted["pools"]} | (set(live.recorded.get("pools", ())) & set(live.pools))),
         "users": sorted({user["name"] for user in wanted["users"]} | (set(live.recorded.get("users", ())) & set(live.users))),
+        "filesystems": sorted(
+            {files["name"] for files in wanted["filesystems"]}
+            | (set(live.recorded.get("filesystems", ())) & set(live.filesystems))
+        ),
+        "folders": sorted(
+            {f"{folder['filesystem']} {folder['name']}" for folder in wanted["folders"]}
+            | {each for each in live.recorded.get("folders", ()) if is_left(each, live)}
+        ),
         "options": sorted(
             {f"{option['who']} {option['name']}" for option in wanted["options"]}
             | (set(live.recorded.get("options", ())) & set(map(" ".join, live.options)))
@@ -422,6 +670,12 @@ def keep_record(wanted: Json, live: Live) -> None:
     }
     if record != live.recorded:
         run("ceph", "config-key", "set", RECORD, json.dumps(record))
+
+
+def is_left(folder: str, live: Live) -> bool:
+    """Return whether a folder that was planned once may still be there."""
+    files, name = folder.split()
+    return is_unseen(files, name, live) or (files, name) in live.folders
 
 
 def hold(option: Json, live: Live) -> str:
@@ -504,6 +758,12 @@ def word_copies(pool: Json) -> str:
     return f"erasure code {pool['k']}+{pool['m']}" if "k" in pool else f"{pool['size']} replicas"
 
 
+def word_bytes(size: int) -> str:
+    """Return an amount of data, such as 50 TB."""
+    unit, scale = next(((unit, 1000**power) for unit, power in (("TB", 4), ("GB", 3)) if size >= 1000**power), ("MB", 1000**2))
+    return f"{size / scale:.4g} {unit}"
+
+
 def word_place(place: dict[str, str]) -> str:
     """Return a place in CRUSH in words."""
     return " ".join(f"{kind}={name}" for kind, name in place.items()) or "no root"
@@ -529,6 +789,19 @@ def wait_active(pool: str, within_s: float) -> None:
             said = ", ".join(f"{waiting.count(state)} {state}" for state in sorted(set(waiting))) or "none yet"
             fix = "see ceph health detail, then run again"
             sys.exit(tell(f"placement groups of pool {pool}", said, f"all active within {within_s:g} s", fix))
+        time.sleep(1)
+
+
+def wait_served(files: str, within_s: float) -> None:
+    """Wait until a metadata server serves a file system; end where none does in time."""
+    deadline = time.monotonic() + within_s
+    while True:
+        maps = {each["mdsmap"]["fs_name"]: each["mdsmap"] for each in ask("fs", "dump")["filesystems"]}
+        if files in maps and read_files(maps[files], {})["serves"]:
+            return
+        if time.monotonic() > deadline:
+            fix = "see ceph fs status; daemons from packages are made by playbooks/ceph.yml, run whole, others by ceph orch"
+            sys.exit(tell(f"file system {files}", "no metadata server serves it", f"one within {within_s:g} s", fix))
         time.sleep(1)
 
 

@@ -21,10 +21,14 @@ from pathlib import Path
 from typing import Any
 
 PROC, CONF, SOCKETS = Path("/proc"), Path("/etc/ceph/ceph.conf"), Path("/var/run/ceph")
-UNIT = re.compile(r"ceph-(mon|mgr|osd)@(\S+)\.service")
+UNIT = re.compile(r"ceph-(mon|mgr|osd|mds)@(\S+)\.service")
 OURS = re.compile(r"^\S+ ..x. .*\s/(usr|lib|lib64|bin|sbin)/\S+ \(deleted\)$", re.MULTILINE)
 """A program or library in a map of memory that was replaced since: by its package, most likely."""
-SERVING = {"mon": ("mon_status", {"leader", "peon"}), "osd": ("status", {"active"})}
+SERVING = {
+    "mon": ("mon_status", {"leader", "peon"}),
+    "osd": ("status", {"active"}),
+    "mds": ("status", {"up:active", "up:standby", "up:standby-replay"}),
+}
 """What the daemon itself is asked, and the states in which it serves."""
 BAD = {"degraded", "undersized", "stale", "unknown", "down", "incomplete", "peered"}
 """States of placement groups some of whose copies are not there; those that move are all there."""
@@ -116,10 +120,9 @@ def find_hindrance(about: Json) -> str:
     down = [node["name"] for node in nodes if node["type"] == "osd" and node["status"] == "down" and node["reweight"] > 0]
     if down:
         return f"{', '.join(down[:5])} {'is' if len(down) == 1 else 'are'} down already"
-    if kind == "osd":
-        questions = [["osd", "ok-to-stop", *names]]
-    else:
-        questions = [["mon", "ok-to-stop", name] for name in names if kind == "mon"]
+    questions = [["mon", "ok-to-stop", name] for name in names] if kind == "mon" else []
+    if kind in {"osd", "mds"}:
+        questions = [[kind, "ok-to-stop", *names]]
     for words in questions:
         code, _, err = call("ceph", f"--connect-timeout={CONNECT_S}", *words)
         if code:
@@ -202,7 +205,7 @@ def find_trouble(about: Json) -> str:
     """Return what is not as before the daemons were restarted; empty where all is."""
     kind, names = list_names(about["units"])
     try:
-        status, tree, managers = ask("status"), ask("osd", "tree"), ask("mgr", "dump")
+        status, tree, managers, files = ask("status"), ask("osd", "tree"), ask("mgr", "dump"), ask("fs", "dump")
     except SystemExit as silent:  # while monitors agree anew
         return str(silent)
     if kind == "osd":
@@ -210,6 +213,15 @@ def find_trouble(about: Json) -> str:
         missing = [name for name in names if f"osd.{name}" in down]
     elif kind == "mon":
         missing = [name for name in names if name not in status["quorum_names"]]
+    elif kind == "mds":
+        maps = [each["mdsmap"] for each in files["filesystems"]]
+        serving = [server["name"] for each in maps for server in each["info"].values()]
+        missing = [name for name in names if name not in {*serving, *(server["name"] for server in files["standbys"])}]
+        ours = [each for each in maps if each["fs_name"] in {name.partition(".")[0] for name in names}]
+        late = [server for each in ours for server in each["info"].values() if server["state"] not in SERVING["mds"][1]]
+        failed = [each["fs_name"] for each in ours if each["failed"]]
+        if late or failed:
+            return f"metadata server {late[0]['name']} is {late[0]['state']}" if late else f"nobody serves all of {failed[0]}"
     else:
         there = {managers["active_name"], *(each["name"] for each in managers["standbys"])}
         missing = [name for name in names if name not in there]

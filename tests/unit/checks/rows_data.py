@@ -42,6 +42,12 @@ def _resources(cores, memory_gib, **more):
     return hardware("test/storage", "resources", {"cores": cores, "memory_gib": memory_gib, **SAID}, **more)
 
 
+def _files(first=None, **others):
+    """Put file system home into the pools, and others too."""
+    whole = {"home": first or {}, **{name: {"pools": pools} for name, pools in others.items()}}
+    return intent("ceph.filesystems", {name: {"pools": ["data"], **about} for name, about in whole.items()})
+
+
 BY_RACK = intent("ceph.failure_domain", "rack")
 PACKAGES = intent("ceph.deploy", "packages")
 
@@ -111,6 +117,19 @@ FIRES = {
         "said": (intent("ceph.recovery", {"osd_mb_per_s": 30, "within_h": 20}), "is rebuilt in 23.1 hours"),
         "network": (ports("servers", "storage", "s", speed_gbps=5), "held up by the network"),
     },
+    "CEP027": {
+        "erasure": (chain(_pool(erasure="2+2"), _files()), "the first pool of file system home, data, is an erasure code"),
+        "blocks": (chain(_pool(replicas=3, application="rbd"), _files()), "pool data of file system home is for rbd"),
+        "two": (_files(work=["data"]), "pool data of file system work is file system home's"),
+        "twice": (_files({"pools": ["data", "data"]}), "pool data of file system home is named twice"),
+    },
+    "CEP028": {
+        "none": (_files({"active": 4}), "no metadata server stands by for file system home"),
+        "a rack": (
+            chain(_files(), _racks("N01", "N01", "N02", "N03")),
+            "all metadata servers of file system home stand in rack N01",
+        ),
+    },
     "CEP007": {
         "above": (intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.5}}), "sum to 1.2")
     },
@@ -137,6 +156,7 @@ FIRES = {
     "STO001": {
         "ceph": (items("servers", "storage", ports=()), "servers of storage serve storage and have no port"),
         "monitors": (intent("ceph.monitors", "control"), "servers of control serve storage and have no port"),
+        "metadata": (intent("ceph.metadata_hosts", "control"), "servers of control serve storage and have no port"),
         "nvme": (intent("networks.storage.nvme_of", {"targets": ["control"]}), "servers of control serve storage"),
     },
     "K8S001": {
@@ -218,6 +238,14 @@ SILENT = {
         "said": intent("ceph.recovery", {"osd_mb_per_s": 28, "within_h": 25}),
         "nothing is rebuilt": chain(_pool(replicas=4), intent("ceph.recovery", {"osd_mb_per_s": 1})),
     },
+    "CEP027": {
+        "replicas first": chain(
+            intent("ceph.pools", {"data": {"replicas": 3, "share": 0.5}, "bulk": {"erasure": "2+2"}}),
+            _files({"pools": ["data", "bulk"]}),
+        ),
+        "said": chain(_pool(replicas=3, application="cephfs"), _files()),
+    },
+    "CEP028": {"three": _files({"active": 3}), "two racks": chain(_files(), _racks("N01", "N02", "N01", "N02"))},
     "CEP007": {"one": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.3}})},
     "CEP021": {
         "rest": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.9}, "b": {"replicas": 3}}),

@@ -20,7 +20,7 @@ from small_plan import (
     subnets,
 )
 
-from cluster_model.plan.model.overlay import Filter, Nat, TenantStorage
+from cluster_model.plan.model.overlay import Filter, Nat, TenantFolder, TenantStorage
 
 RED, BLUE, SERVICES = "tenants.red.subnets", "tenants.blue.subnets", "tenants.services.subnets"
 STORAGE = TenantStorage(("data",), "red", "client.red", ())
@@ -31,6 +31,13 @@ INNER = (Filter("10.48.0.0/16", 32),)
 
 def _tenant(name, **fields):
     return items("tenants", name, **fields)
+
+
+def _folders(pool="data", **quotas):
+    """Give tenants folders in file system home, of so many TB."""
+    folders = {name: TenantFolder("home", pool, int(quota_tb * 10**12)) for name, quota_tb in quotas.items()}
+    shares = (_tenant(name, storage=replace(STORAGE, pools=(), folders=(each,))) for name, each in folders.items())
+    return chain(intent("ceph.filesystems", {"home": {"pools": ["data"]}}), *shares)
 
 
 def _peer(name, **fields):
@@ -179,6 +186,11 @@ FIRES = {
         "peer": (intent("tenants.red.servers", []), "blue cannot reach red"),
     },
     "TEN012": {"no address": (_tenant("red", storage=STORAGE), "red has a share of Ceph, and no server of it")},
+    "TEN016": {"nothing": (_tenant("red", storage=replace(STORAGE, pools=())), "red has a share of Ceph with nothing in it")},
+    "TEN017": {"another pool": (_folders("bulk", red=1), "pool bulk is not in file system home")},
+    "TEN018": {
+        "together": (_folders(red=150, blue=150), "quotas in file system home come to 300.0 TB, and pool data can hold 263.6"),
+    },
     "TEN015": {
         "the administrator": (
             _tenant("red", storage=replace(STORAGE, user="client.admin")),
@@ -424,6 +436,9 @@ SILENT = {
         "an address": _tenant("red", storage=replace(STORAGE, clients=("10.65.0.1/32",))),
         "no servers": chain(_tenant("red", storage=STORAGE), _tenant("red", servers=())),
     },
+    "TEN016": {"a folder": _folders(red=1), "a pool": _tenant("red", storage=STORAGE)},
+    "TEN017": {"its own": _folders(red=1)},
+    "TEN018": {"as much": _folders(red=130, blue=130), "no quota": _folders(red=0, blue=260)},
     "TEN015": {"its own": _tenant("red", storage=STORAGE)},
     "TEN014": {
         "one tenant's": _on_storage("control"),

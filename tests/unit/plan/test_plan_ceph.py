@@ -240,3 +240,32 @@ def test_what_moves_data_is_a_change():
     assert told["pool a", "size"] == ("3", "2")
     assert told["pool b", "exists"] == ("yes", "no")
     assert told["pool c", "exists"] == ("no", "yes")
+
+
+def test_file_systems_have_a_pool_for_metadata_and_servers_in_turn():
+    """96 OSDs: 0.5 % of 9,600 placement groups four times over, on three copies, are 64."""
+    pools = {"files": {"replicas": 3}, "bulk": {"erasure": "2+1"}, "blocks": {"replicas": 3}}
+    files = {"home": {"pools": ["files", "bulk"], "active": 2}, "work": {"pools": ["blocks"], "cache_gib": 16}}
+    ceph = planned(pools=pools, filesystems=files, monitors="storage")
+    home, work = ceph.filesystems
+    assert list(home.daemons) == ["home.storage-001", "home.storage-002", "home.storage-003"]
+    assert work.daemons == {"work.storage-004": "storage-004", "work.storage-001": "storage-001"}
+    assert {server.address for server in home.servers} == {host.address for host in ceph.hosts[:3]}
+    assert home.metadata == PlacedPool("cephfs.home.meta", 3, 0, 0, 0.0, 64, "cephfs")
+    assert [(pool.name, pool.application) for pool in ceph.all_pools][:3] == [(name, "cephfs") for name in pools]
+    assert ceph.pgs_per_osd == sum(pool.pgs * pool.size for pool in (*ceph.pools, home.metadata, work.metadata)) / 96
+    assert ceph.needs.daemons == ("monitor", "manager", "metadata server", "metadata server")
+    assert ceph.needs.memory_gib == pytest.approx(24 * 4 * 1.2 + 16 + 2 + 4 + (4 + 16) * 1.5)
+    alone = planned(pools={"files": {"replicas": 3}}, filesystems={"home": {"pools": ["files"]}}, metadata_hosts="gpu")
+    assert [server.name for server in alone.filesystems[0].servers] == ["gpu-001", "gpu-002"]
+    assert ceph.waterline == planned(pools=pools, monitors="storage").waterline
+
+
+def test_a_file_system_that_changes_is_told():
+    files = {"pools": {"files": {"replicas": 3}}, "filesystems": {"home": {"pools": ["files"]}}}
+    old, new = (
+        whole(**files),
+        whole(**files | {"filesystems": {"home": {"pools": ["files"], "active": 2}, "work": {"pools": ["files"]}}}),
+    )
+    told = {(change.subject, change.key, change.new) for change in compare_plans(old, new).settings}
+    assert {("file system home", "active", "2"), ("file system work", "exists", "yes")} <= told

@@ -51,7 +51,8 @@ POOL = {
 
 def want(**parts):
     """Return what is wanted of a cluster with one pool."""
-    return {"fsid": FSID, "options": [], "hosts": HOSTS, "pools": [DATA], "users": [], "namespaces": []} | parts
+    nothing = {"options": [], "users": [], "namespaces": [], "filesystems": [], "folders": []}
+    return {"fsid": FSID, "hosts": HOSTS, "pools": [DATA], **nothing} | parts
 
 
 def grow(places, drive_class="ssd", **osd):
@@ -549,3 +550,211 @@ def test_it_is_json_all_the_way(monkeypatch, capsys):
     monkeypatch.setattr(program, "read_live", lambda _: live())
     program.main("check", {"wanted": want(), "pools": True, "move": False, "wait_s": 10})
     assert json.loads(capsys.readouterr().out) == {"changes": [], "left": [], "stale": []}
+
+
+HOME = {"name": "home", "metadata": "cephfs.home.meta", "pools": ["files", "bulk"], "active": 2}
+FOLDER = {"filesystem": "home", "name": "red", "pool": "bulk", "bytes": 5 * 10**12}
+RED = {"name": "client.red", "caps": {"mon": "allow r fsname=home", "osd": ""}, "folders": ["home"]}
+LIVE_HOME = {"metadata": "cephfs.home.meta", "pools": ["files", "bulk"], "max_mds": 2, "serves": True}
+PATH = "/volumes/red/red/6f7b5d5e-2c40-4b5e-9a3f-0d3a7c1b9e11"
+SEEN = {"path": PATH, "pool_namespace": "fsvolumens_red", "data_pool": "bulk", "bytes_quota": 5 * 10**12, "bytes_used": 10**12}
+INFO = SEEN | {"why": ""}
+RIGHTS = RED["caps"] | {
+    "mds": f"allow rw fsname=home path={PATH}",
+    "osd": "allow rw pool=bulk namespace=fsvolumens_red",
+}
+
+
+def want_files(**parts):
+    return want(pools=[], **({"filesystems": [HOME], "folders": [FOLDER], "users": [RED]} | parts))
+
+
+def have_files(**parts):
+    return live(
+        **({"filesystems": {"home": LIVE_HOME}, "folders": {("home", "red"): INFO}, "users": {"client.red": RIGHTS}} | parts)
+    )
+
+
+def test_a_file_system_is_made_with_folders_and_their_users():
+    empty = live(users={}, filesystems={"old": LIVE_HOME | {"pools": ["o"], "metadata": "m"}}, has_several=False)
+    assert tell_faults(want_files(), empty) == []
+    assert tell_steps(want_files(), empty) == [
+        ("several file systems are let", "ceph fs flag set enable_multiple true"),
+        (
+            "file system home is made: metadata in pool cephfs.home.meta, files in files",
+            "ceph fs new home cephfs.home.meta files",
+        ),
+        ("file system home has pool bulk too", "ceph fs add_data_pool home bulk"),
+        ("file system home: max_mds is 2", "ceph fs set home max_mds 2"),
+        ("", "ceph fs subvolumegroup create home red"),
+        (
+            "folder red of file system home is made in pool bulk, with a quota of 5 TB",
+            "ceph fs subvolume create home red --size=5000000000000 --group_name=red --pool_layout=bulk --namespace-isolated",
+        ),
+        (
+            "user client.red is made",
+            "ceph auth get-or-create client.red mds allow rw fsname=home path=<path home red> mon allow r fsname=home "
+            "osd allow rw pool=bulk namespace=<pool_namespace home red>",
+        ),
+    ]
+    assert tell_steps(want_files(), have_files()) == []
+    assert tell_left(want_files(), have_files()) == []
+
+
+def test_the_namespace_of_a_new_folder_is_filled_in_when_it_is_there(monkeypatch):
+    ran, found = [], {("home", "red"): INFO | {"pool_namespace": "fsvolumens__red_red"}}
+    monkeypatch.setattr(program, "run", lambda *words: ran.append(words))
+    monkeypatch.setattr(program, "read_folder", lambda files, name: found.get((files, name)))
+    words = ["auth", "caps", "client.red", "mds", "path=<path home red>", "osd", "namespace=<pool_namespace home red>"]
+    program.do(program.Step("", words), 1)
+    assert ran == [("ceph", "auth", "caps", "client.red", "mds", f"path={PATH}", "osd", "namespace=fsvolumens__red_red")]
+    for info, said in (
+        (None, "is not there"),
+        (INFO | {"pool_namespace": ""}, "no pool_namespace"),
+        ({"why": "timed out"}, "timed out"),
+    ):
+        found["home", "red"] = info
+        with pytest.raises(SystemExit) as ended:
+            program.do(program.Step("", words), 1)
+        assert ended.value.code.startswith(f"folder red of file system home: {said}; expected what was made") and len(ran) == 1
+
+
+def test_what_differs_of_files_is_brought_back():
+    has = have_files(
+        filesystems={"home": LIVE_HOME | {"max_mds": 1}},
+        folders={("home", "red"): INFO | {"bytes_quota": "infinite"}},
+        users={"client.red": RED["caps"]},
+        recorded={"users": ["client.red"]},
+    )
+    assert [words for _, words in tell_steps(want_files(), has)] == [
+        "ceph fs set home max_mds 2",
+        "ceph fs subvolume resize home red 5000000000000 --group_name=red",
+        f"ceph auth caps client.red mds allow rw fsname=home path={PATH} mon allow r fsname=home "
+        "osd allow rw pool=bulk namespace=fsvolumens_red",
+    ]
+    free = want_files(folders=[FOLDER | {"bytes": 0}])
+    assert tell_steps(free, have_files()) == [
+        ("folder red of file system home has no quota", "ceph fs subvolume resize home red inf --group_name=red")
+    ]
+    assert tell_steps(free, have_files(folders={("home", "red"): INFO | {"bytes_quota": "infinite"}})) == []
+
+
+def test_files_that_cannot_become_what_is_planned_are_refused():
+    [fault] = tell_faults(want_files(), have_files(filesystems={"home": LIVE_HOME | {"pools": ["bulk", "files"]}}))
+    assert fault.startswith(
+        "file system home: metadata in cephfs.home.meta, files in bulk; expected metadata in cephfs.home.meta, fi"
+    )
+    other = {"work": LIVE_HOME | {"metadata": "m", "pools": ["files"]}}
+    assert tell_faults(want_files(), have_files(filesystems=other)) == [
+        "pool files: in file system work; expected for home alone; fix: plan another pool"
+    ]
+    used = have_files(filesystems={}, folders={}, users={}, objects={"cephfs.home.meta": 3, "data": 7})
+    [fault] = tell_faults(want_files(), used)
+    assert fault.startswith(
+        "pool cephfs.home.meta: 3 objects, and no file system has it; expected an empty one for a new file sys"
+    )
+    bare = have_files(folders={("home", "red"): INFO | {"pool_namespace": "", "bytes_used": 6 * 10**12}})
+    [fault] = [each for each in tell_faults(want_files(), bare) if "folder" in each]
+    assert "in no namespace of its own" in fault
+    full = INFO | {"bytes_used": 6 * 10**12}
+    assert tell_faults(want_files(), have_files(folders={("home", "red"): full})) == []  # clients pass quotas by a little
+    full = have_files(folders={("home", "red"): full | {"bytes_quota": 9 * 10**12}})
+    assert tell_faults(want_files(), full) == [
+        "folder red of file system home: 6 TB in it; expected no more than the planned quota of 5 TB; fix: plan a larger one"
+    ]
+
+
+def test_a_file_system_that_nobody_serves_is_told_and_its_folders_left():
+    has = have_files(
+        filesystems={"home": LIVE_HOME | {"serves": False}}, folders={}, users={}, recorded={"folders": ["home red"]}
+    )
+    assert tell_steps(want_files(), has) == []
+    assert tell_left(want_files(), has) == [
+        "file system home: not all of its ranks are served, so its folders were not looked at; see ceph fs status"
+    ]
+    assert program.is_left("home red", has)
+    down = have_files(filesystems={"home": LIVE_HOME | {"serves": False, "max_mds": 0}}, folders={}, users={})
+    assert tell_steps(want_files(), down) == []
+    assert tell_left(want_files(), down)[1] == (
+        "file system home: max_mds is 0; planned: 2; somebody took it down: ceph fs set home down false"
+    )
+    one = have_files(filesystems={"home": LIVE_HOME | {"max_mds": 1, "pools": ["files", "bulk", "more"]}}, versions=2)
+    assert tell_steps(want_files(), one) == []
+    assert tell_left(want_files(), one) == [
+        "file system home: max_mds is 1; planned: 2; an upgrade is on its way, before which they are made one",
+        "file system home has pools that the plan does not give it: more",
+    ]
+
+
+def test_a_folder_in_another_pool_and_what_is_not_planned_any_more_are_told():
+    moved = have_files(folders={("home", "red"): INFO | {"data_pool": "files"}}, users={})
+    assert tell_left(want_files(), moved) == [
+        "folder red of file system home is in pool files; planned: bulk; files stay where they are: make another, and copy"
+    ]
+    assert tell_steps(want_files(), moved)[0][1].endswith("osd allow rw pool=files namespace=fsvolumens_red")
+    recorded = {"filesystems": ["home", "gone"], "folders": ["home red", "gone blue"]}
+    assert list(program.list_stale(want(), have_files(recorded=recorded))) == [
+        "file system home",
+        "folder red of file system home, with what is in it: ceph fs subvolume rm home red --group_name red",
+    ]
+
+
+def test_one_folder_that_cannot_be_read_holds_up_no_other():
+    folders = {("home", "red"): {"why": "Error EINVAL: no layout"}}
+    blue = {"name": "client.blue", "caps": {"mon": "profile rbd", "osd": "profile rbd pool=data namespace=blue"}}
+    has = have_files(folders=folders, recorded={"users": ["client.red"]})
+    assert tell_faults(want_files(users=[RED, blue]), has) == []
+    assert [text for text, _ in tell_steps(want_files(users=[RED, blue]), has)] == ["user client.blue is made"]
+    assert tell_left(want_files(), has) == [
+        "folder red of file system home cannot be read, and is left with its user as it is: Error EINVAL: no layout"
+    ]
+
+
+def test_what_a_folder_tells_of_itself_is_not_taken_on_trust(monkeypatch):
+    """Whoever may write beside it could have it lead into another's."""
+
+    def read(code=0, **info):
+        monkeypatch.setattr(program, "call", lambda *_: (code, json.dumps(SEEN | info), "Error EAGAIN"))
+        return program.read_folder("home", "red")
+
+    assert read() == INFO
+    assert read(pool_namespace="fsvolumens__red_red")["why"] == read(pool_namespace="")["why"] == ""
+    assert read(pool_namespace="fsvolumens_blue") == {"why": "its namespace is fsvolumens_blue"}
+    assert read(path="/volumes/red/red/../../blue/blue/1")["why"].startswith("its path is /volumes/red/red/..")
+    assert read(state="snapshot-retained") is read(code=2) is None
+    assert read(code=11) == {"why": "Error EAGAIN"}
+
+
+@pytest.mark.parametrize(
+    ("change", "serves"),
+    [
+        ({}, True),
+        ({"failed": [1]}, False),
+        ({"damaged": [1]}, False),
+        ({"in": []}, False),
+        ({"in": [0, 1]}, False),
+        ({"info": {"g": {"rank": 0, "state": "up:active", "laggy_since": "2026-11-27"}}}, False),
+        ({"info": {"g": {"rank": 0, "state": "up:rejoin"}}}, False),
+    ],
+)
+def test_a_file_system_is_served_where_all_its_ranks_are(change, serves):
+    about = {"in": [0], "failed": [], "damaged": [], "info": {"g": {"rank": 0, "state": "up:active"}}}
+    assert program.is_served(about | change) is serves
+
+
+def test_users_with_folders_wait_for_osds():
+    rest = program.leave_data(want_files(users=[RED, {"name": "client.blue", "caps": {}}]))
+    assert [user["name"] for user in rest["users"]] == ["client.blue"]
+    assert (rest["pools"], rest["filesystems"], rest["folders"]) == ([], [], [])
+
+
+def test_nobody_waits_for_ever_until_a_file_system_is_served(monkeypatch):
+    def ask(*_):
+        info = {"gid_1": {"name": "home.control-001", "rank": 0, "state": "up:creating"}}
+        about = {"fs_name": "home", "max_mds": 1, "metadata_pool": 1, "data_pools": [2], "info": info}
+        return {"filesystems": [{"mdsmap": {**about, "in": [0], "failed": [], "damaged": []}}]}
+
+    monkeypatch.setattr(program, "ask", ask)
+    with pytest.raises(SystemExit) as ended:
+        program.wait_served("home", 0)
+    assert ended.value.code.startswith("file system home: no metadata server serves it; expected one within 0 s")

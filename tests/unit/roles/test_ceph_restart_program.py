@@ -10,6 +10,7 @@ from tests.programs import load_program
 PROGRAM = Path(__file__).parents[3] / "roles/ceph_restart/files/restart.py"
 OSDS = ["ceph-osd@3.service", "ceph-osd@4.service"]
 MONITOR, MANAGER = "ceph-mon@control-001.service", "ceph-mgr@control-001.service"
+METADATA = "ceph-mds@home.control-001.service"
 FSID = "dcf9adda-ceef-58bf-8f2c-82fb91b70d95"
 ABOUT = {"host": "storage-001", "fsid": FSID, "release": "16", "units": OSDS, "wait_s": 0, "anyway": False, "unclean": 0}
 KEY = "gpuyard/noout/storage-001"
@@ -28,6 +29,8 @@ class Cluster:
         self.keys, self.flags, self.releases = set(), {}, ["16"]
         self.down, self.states, self.quorum = set(), {"active+clean": 64}, ["control-001"]
         self.managers, self.said = ["control-001"], {}
+        self.failed = []
+        self.serving = {"gid_7": {"name": "home.control-001", "state": "up:active"}}
 
     def __call__(self, name, *words, limit_s=0):
         said = " ".join([name, *words])
@@ -49,6 +52,7 @@ class Cluster:
             "ceph versions": {"mon": dict.fromkeys(map(VERSION.format, self.releases), 1)},
             "ceph osd tree": {"nodes": [self._osd(number) for number in (1, 3, 4)]},
             "ceph osd dump": {"crush_node_flags": self.flags},
+            "ceph fs dump": {"filesystems": self.tell_files(), "standbys": [{"name": "home.control-002"}]},
             "ceph mgr dump": {"active_name": self.managers[0], "standbys": [{"name": name} for name in self.managers[1:]]},
             "ceph status": {
                 "quorum_names": self.quorum,
@@ -61,6 +65,11 @@ class Cluster:
             return 0, VERSION.format(16) + "\n", ""
         self.ran.append(short)
         return 0, "", ""
+
+    def tell_files(self):
+        other = {"gid_9": {"name": "work.control-009", "state": "up:replay"}}  # of another file system, which does not matter
+        maps = {"home": (self.serving, self.failed), "work": (other, [1])}
+        return [{"mdsmap": {"fs_name": name, "info": info, "failed": failed}} for name, (info, failed) in maps.items()]
 
     def _osd(self, number):
         return {"name": f"osd.{number}", "type": "osd", "status": "down" if number in self.down else "up", "reweight": 1.0}
@@ -118,7 +127,12 @@ def test_they_stop_once_the_cluster_says_so(cluster):
     cluster.states = {"active+clean": 60, "active+remapped+backfilling": 9, "active+undersized": 2, "peering": 1}
     assert cluster.program.ready({**ABOUT, "units": [MONITOR]}, False) == {"unclean": 3}
     cluster.program.ready({**ABOUT, "units": [MANAGER]}, False)
-    assert cluster.ran == ["ceph osd ok-to-stop 3 4", "ceph mon ok-to-stop control-001"]
+    cluster.program.ready({**ABOUT, "units": [METADATA]}, False)
+    assert cluster.ran == [
+        "ceph osd ok-to-stop 3 4",
+        "ceph mon ok-to-stop control-001",
+        "ceph mds ok-to-stop home.control-001",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -189,6 +203,8 @@ def test_each_says_itself_whether_it_serves(cluster):
     assert cluster.program.serve({**ABOUT, "units": [MONITOR], "wait_s": 5}, False) == []
     assert cluster.program.serve({**ABOUT, "units": [MANAGER], "wait_s": 5}, False) == []
     assert "osd.4 is booting; expected daemons that serve" in refused(cluster.program.serve)
+    cluster.said = {"001.asok": "up:rejoin"}
+    assert "mds.home.control-001 is up:rejoin" in refused(cluster.program.serve, units=[METADATA])
     cluster.said = {"001.asok": "electing"}
     assert "mon.control-001 is electing" in refused(cluster.program.serve, units=[MONITOR])
 
@@ -205,6 +221,13 @@ def test_a_daemon_that_begins_anew_and_again_does_not_serve(cluster, monkeypatch
         (OSDS, {"down": {4}}, "osd.4 is not back"),
         ([MONITOR], {"quorum": []}, "mon.control-001 is not back"),
         ([MANAGER], {"managers": ["other"]}, "mgr.control-001 is not back"),
+        ([METADATA], {"serving": {}}, "mds.home.control-001 is not back"),
+        ([METADATA], {"failed": [1]}, "nobody serves all of home"),
+        (
+            [METADATA],
+            {"serving": {"gid_8": {"name": "home.control-001", "state": "up:replay"}}},
+            "metadata server home.control-001 is up:replay",
+        ),
         (OSDS, {"states": {"active+clean": 60, "active+undersized+degraded": 4}}, "4 placement groups lack copies"),
         (OSDS, {"refuses": {"ceph status": "timed out"}}, "ceph status: timed out"),
         (OSDS, {"refuses": {"ceph osd unset-group noout storage-001": "no quorum"}}, "unset-group noout: no quorum"),

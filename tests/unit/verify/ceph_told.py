@@ -1,6 +1,6 @@
 """A Ceph that does not exist: what it would answer if all were as planned. A double, for the comparison alone."""
 
-from cluster_model.render.ceph.objects import describe_pool, list_options, list_users
+from cluster_model.render.ceph.objects import describe_pool, list_folders, list_options, list_users
 from cluster_model.render.ceph.spec import locate_host
 
 VERSION = "ceph version 16.2.15 (618f440892089921c3e944a991122ddc44e60516) pacific (stable)"
@@ -44,13 +44,13 @@ def tell_ceph(plan, fill=0.3):
             about = {"type": "osd", "status": "up", "reweight": 1.0, "crush_weight": 14.0, "device_class": ceph.device_class}
             osds.append({"id": number, "name": f"osd.{number}", **about})
     pools, rules = [MANAGERS_OWN], [_rule(0, "replicated_rule", "default", "host")]
-    for number, pool in enumerate(ceph.pools, 1):
+    for number, pool in enumerate(ceph.all_pools, 1):
         wanted = describe_pool(pool, ceph)
         rules.append(
             _rule(number, pool.name, f"default~{ceph.device_class}", ceph.failure_domain, "indep" if pool.k else "firstn")
         )
         pools.append(
-            {"pool_name": pool.name, "type": 3 if pool.k else 1, "size": pool.size, "min_size": pool.min_size,
+            {"pool_name": pool.name, "pool_id": number, "type": 3 if pool.k else 1, "size": pool.size, "min_size": pool.min_size,
              "pg_num": pool.pgs, "pg_num_target": pool.pgs, "pg_autoscale_mode": "off",
              "crush_rule": number,
              "application_metadata": {wanted["application"]: {}}}
@@ -73,8 +73,30 @@ def tell_ceph(plan, fill=0.3):
         "pools": pools,
         "rules": rules,
         "options": [{"section": each["who"], "mask": "", **each} for each in list_options(ceph)],
-        "users": {"client.admin": {"mon": "allow *"}} | {user["name"]: user["caps"] for user in list_users(plan)},
+        "users": {"client.admin": {"mon": "allow *"}} | {user["name"]: _rights(plan, user) for user in list_users(plan)},
+        "files": _files(ceph, {pool["pool_name"]: pool.get("pool_id", 0) for pool in pools}),
     }  # fmt: skip
+
+
+def _rights(plan, user):
+    """Return a user's rights, with those to its folders by a path that Ceph drew, and in a namespace of the shorter form."""
+    folders = [each for each in list_folders(plan) if user["name"] == f"client.{each['name']}"]
+    rights = [user["caps"]["osd"]] if user["caps"]["osd"] else []
+    rights += [f"allow rw pool={each['pool']} namespace=fsvolumens_{each['name']}" for each in folders]
+    ways = [f"allow rw fsname={each['filesystem']} path=/volumes/{each['name']}/{each['name']}/0-f" for each in folders]
+    return user["caps"] | {"osd": ", ".join(rights)} | ({"mds": ", ".join(ways)} if ways else {})
+
+
+def _files(ceph, numbers):
+    filesystems, standbys = [], []
+    for files in ceph.filesystems:
+        *servers, spare = files.daemons
+        info = {f"gid_{rank}": {"name": name, "rank": rank, "state": "up:active"} for rank, name in enumerate(servers)}
+        pools = [numbers[pool] for pool in files.pools]
+        about = {"fs_name": files.name, "max_mds": files.active, "metadata_pool": numbers[files.metadata.name]}
+        filesystems.append({"id": len(filesystems) + 1, "mdsmap": {**about, "data_pools": pools, "info": info}})
+        standbys.append({"name": spare, "rank": -1, "state": "up:standby"})
+    return {"epoch": 9, "filesystems": filesystems, "standbys": standbys}
 
 
 def _rule(number, name, take, domain, how="firstn"):

@@ -205,6 +205,47 @@ def test_options_and_users(plan, answers):
     assert found[1].fix == "ceph config rm osd/host:storage-002 osd_mclock_profile, and the others"
 
 
+@pytest.fixture(scope="module")
+def filed():
+    """Plan a cluster whose tenants have folders in a file system."""
+    return inspect(ROOT / "inventory/driving").plan
+
+
+def test_file_systems_their_servers_and_what_opens_folders(filed):
+    answers = tell_ceph(filed)
+    assert compare_ceph(filed, Asked("c", answers)).findings == ()
+    assert find(filed, {name: answer for name, answer in answers.items() if name != "files"}) == []
+    [home] = answers["files"]["filesystems"]
+    about = home["mdsmap"]
+    about["max_mds"] = 2
+    answers["files"]["standbys"] = [{"name": "home.control-002.xyzabc", "rank": -1, "state": "up:standby"}]
+    assert find(filed, answers) == [("VER054", "warning", "file system home is not as planned")]
+    about["data_pools"] = [about["metadata_pool"]]
+    answers["files"] |= {"standbys": [], "filesystems": [home, {"mdsmap": {**about, "fs_name": "other"}}]}
+    about["info"]["gid_0"]["state"] = "up:replay"
+    answers["users"]["client.planning"]["osd"] = answers["users"]["client.planning"]["osd"].replace("fsvolumens_planning", "")
+    answers["users"]["client.perception"]["osd"] = (
+        "profile rbd pool=datasets namespace=perception, allow rw pool=files namespace=fsvolumens__perception_perception"
+    )
+    answers["status"]["health"]["checks"] = {name: check("…") for name in ("FS_DEGRADED", "MDS_INSUFFICIENT_STANDBY")}
+    found = compare_ceph(filed, Asked("c", answers)).findings
+    assert [(one.id, one.severity, one.summary, one.actual) for one in found] == [
+        ("VER054", "error", "file system home is not as planned", "files in cephfs.home.meta, max_mds 2"),
+        ("VER055", "error", "file system home is served by no metadata servers", "home.control-001 up:replay"),
+        ("VER055", "warning", "home.control-002 is not there, one of the metadata servers of home", "1"),
+        ("VER054", "warning", "file systems that the plan does not have: other", ""),
+        ("VER049", "error", "user client.planning has other rights", found[4].actual),
+    ]
+    about["data_pools"] = [3, 1]
+    about["info"]["gid_0"]["state"] = "up:active"
+    more = next(one for one in compare_ceph(filed, Asked("c", answers)).findings if one.id == "VER054")
+    assert (more.severity, more.actual) == ("warning", "beside it datasets, max_mds 2")
+    answers["users"]["client.planning"]["mds"] = "allow rw fsname=home path=/volumes"
+    assert ("VER049", "error", "user client.planning has other rights") in find(filed, answers)
+    answers["files"]["filesystems"] = []
+    assert find(filed, answers)[0] == ("VER054", "error", "file system home is not there")
+
+
 def test_the_fill_is_held_against_what_is_planned(plan):
     line = plan.ceph.waterline
     above = compare_ceph(plan, Asked("c", tell_ceph(plan, line + 0.01))).findings

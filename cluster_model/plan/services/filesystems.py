@@ -1,0 +1,44 @@
+"""Plan file systems of Ceph: the pool that each has for its metadata, and the hosts that serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import log2
+
+from cluster_model.intent.services.ceph import Ceph, CephFilesystem
+from cluster_model.plan.model.ceph import CephFiles, DaemonHost, PlacedPool
+
+LEAST_PGS = 32
+"""Source: Ceph, src/pybind/mgr/pg_autoscaler/module.py, PG_NUM_MIN."""
+SHARE = 0.005
+"""Part of all OSDs' placement groups that a pool of metadata is dealt, before the next. Our own choice."""
+BIAS = 4
+"""How many times as many groups a pool of metadata is dealt as its bytes say. Source: Ceph, mon/FSCommands.cc, which sets
+pg_autoscale_bias."""
+
+
+def plan_files(ceph: Ceph, hosts: Sequence[DaemonHost], groups: int) -> Iterator[CephFiles]:
+    """Yield the file systems, each with its servers on the hosts after those of the one before.
+
+    Args:
+        ceph: what the intent says.
+        hosts: servers that metadata servers may be on, in order.
+        groups: placement groups that all pools together should have, copies counted.
+    """
+    after = 0
+    for name, each in ceph.filesystems.items():
+        count = min(each.active + 1, len(hosts))
+        servers = tuple(hosts[(after + place) % len(hosts)] for place in range(count))
+        after += count
+        yield CephFiles(name, _plan_metadata(name, each, groups), tuple(each.pools), each.active, servers, each.cache_gib or 0.0)
+
+
+def _plan_metadata(name: str, files: CephFilesystem, groups: int) -> PlacedPool:
+    size = files.metadata_replicas
+    return PlacedPool(f"cephfs.{name}.meta", size, 0, 0, 0.0, round_pgs(groups * SHARE * BIAS / size), "cephfs")
+
+
+def round_pgs(wanted: float) -> int:
+    """Return the power of two that is nearest, as Ceph's pg_autoscaler does, and no less than its least."""
+    lower: int = 2 ** int(log2(max(wanted, LEAST_PGS)))
+    return lower if wanted - lower < 2 * lower - wanted else 2 * lower
