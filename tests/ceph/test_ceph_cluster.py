@@ -119,7 +119,8 @@ def yard(tmp_path_factory):
     if missing:
         told = f"no Ceph runs here without {', '.join(missing)}"
         (pytest.fail if os.environ.get("GPUYARD_REQUIRE_CEPH") else pytest.skip)(told)
-    tenants = [tenant for tenant in open_example("driving").plan.tenants if tenant.name in {"perception", "planning"}]
+    theirs = {tenant.name: tenant for tenant in open_example("driving").plan.tenants}
+    tenants = [replace(theirs[name], servers=()) for name in ("perception", "planning")]  # their servers are of that example
     planning = tenants[1].storage
     coded = tuple(replace(folder, pool="bulk") for folder in planning.folders)
     tenants[1] = replace(tenants[1], storage=replace(planning, folders=coded))

@@ -243,50 +243,6 @@ class ManyMonitors(Rule):
             )
 
 
-class LoneMetadata(Rule):
-    """Have a metadata server stand by, in another rack than those that serve.
-
-    What it checks:
-        For each file system there are hosts for its `active` metadata servers and one more, in two racks at the least.
-
-    Why it matters:
-        When the host of a metadata server goes and none stands by, everything that opens a file waits until it is back: also all
-        training that reads its data there.
-
-    How to fix:
-        Lower `active`, or name a group with more servers under `ceph.metadata_hosts`.
-
-    Source:
-        Ceph, doc/cephfs/standby.rst: a standby takes over; with max_mds of them one is wanted beside.
-    """
-
-    id, severity, title = "CEP028", "warning", "file system that goes with one host or rack"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph, racks = design.cluster.ceph, {server.name: server.rack for server in design.plan.servers}
-        key = (
-            "ceph.metadata_hosts" if ceph and ceph.metadata_hosts else "ceph.monitors" if ceph and ceph.monitors else "ceph.hosts"
-        )
-        for files in design.plan.ceph.filesystems:
-            names = [server.name for server in files.servers]
-            if len(names) <= files.active:
-                yield self.finding(
-                    f"ceph.filesystems.{files.name}.active",
-                    f"no metadata server stands by for file system {files.name}",
-                    f">= {files.active + 1} hosts",
-                    list_names(names),
-                    "lower active, or name a larger group under ceph.metadata_hosts",
-                )
-            elif len({racks[name] for name in names}) == 1:
-                yield self.finding(
-                    key,
-                    f"all metadata servers of file system {files.name} stand in rack {racks[names[0]]}",
-                    "two racks",
-                    list_names(names),
-                    "deal the group over more racks, or name another group under ceph.metadata_hosts",
-                )
-
-
 class TooLittleMemory(Rule):
     """Have memory for all of a host's OSDs.
 

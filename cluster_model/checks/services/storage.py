@@ -1,5 +1,5 @@
 # ruff: noqa: D102  (what `find` does stands in Rule)
-"""Rules about what is served over the storage network: the STO family."""
+"""Rules about what is served over the storage network, the STO family, and about file systems of Ceph, part of the CEP family."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
+from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.services.addresses import find_address
 
 FAMILIES = {"STO": "Storage"}
 
@@ -51,4 +53,207 @@ class ServedWithoutPorts(Rule):
                     "a server group with storage ports, and a storage network",
                     group,
                     f"name another group, or set servers.{group}.nics.storage",
+                )
+
+
+class FilesystemPools(Rule):
+    """Lay each file system into pools that can take it.
+
+    What it checks:
+        Of the pools of a file system the first is one of replicas, all have application `cephfs`, and no other file system has
+        them.
+
+    Why it matters:
+        Ceph keeps where each file belongs with the first pool, in small objects that an erasure code makes large and slow; it
+        refuses such a pool, one that is for something else, and one that is another file system's.
+
+    How to fix:
+        Name a pool of replicas first, and one with `erasure` after it: tenants lie there with `pool`. Leave `application` out.
+
+    Source:
+        Ceph, doc/cephfs/createfs.rst: the default data pool; doc/cephfs/multifs.rst: file systems do not share pools.
+    """
+
+    id, title = "CEP027", "pool that a file system cannot lie in"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph = design.cluster.ceph
+        owners: dict[str, tuple[str, int]] = {}
+        for name, files in (ceph.filesystems if ceph else {}).items():
+            for place, pool in enumerate(files.pools):
+                where, fix = f"ceph.filesystems.{name}.pools.{place}", f"name another pool for {name}"
+                application = ceph.find_application(pool) if ceph else ""
+                if ceph and place == 0 and ceph.pools[pool].erasure:
+                    first = f"the first pool of file system {name}, {pool}, is an erasure code"
+                    actual = f"erasure {ceph.pools[pool].erasure}"
+                    yield self.finding(where, first, "a pool with replicas", actual, f"name one with replicas before {pool}")
+                if application != "cephfs":
+                    summary = f"pool {pool} of file system {name} is for {application}"
+                    yield self.finding(where, summary, "cephfs", application, f"leave application out of ceph.pools.{pool}")
+                if (other := owners.setdefault(pool, (name, place))) != (name, place):
+                    has = "is named twice" if other[0] == name else f"is file system {other[0]}'s"
+                    yield self.finding(where, f"pool {pool} of file system {name} {has}", "a pool of its own", pool, fix)
+
+
+class LoneMetadata(Rule):
+    """Have a metadata server stand by, in another rack than those that serve.
+
+    What it checks:
+        For each file system there are hosts for its `active` metadata servers and one more, in two racks at the least.
+
+    Why it matters:
+        When the host of a metadata server goes and none stands by, everything that opens a file waits until it is back: also all
+        training that reads its data there.
+
+    How to fix:
+        Lower `active`, or name a group with more servers under `ceph.metadata_hosts`.
+
+    Source:
+        Ceph, doc/cephfs/standby.rst: a standby takes over; with max_mds of them one is wanted beside.
+    """
+
+    id, severity, title = "CEP028", "warning", "file system that goes with one host or rack"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph, racks = design.cluster.ceph, {server.name: server.rack for server in design.plan.servers}
+        key = (
+            "ceph.metadata_hosts" if ceph and ceph.metadata_hosts else "ceph.monitors" if ceph and ceph.monitors else "ceph.hosts"
+        )
+        for files in design.plan.ceph.filesystems:
+            names = [server.name for server in files.servers]
+            if len(names) <= files.active:
+                yield self.finding(
+                    f"ceph.filesystems.{files.name}.active",
+                    f"no metadata server stands by for file system {files.name}",
+                    f">= {files.active + 1} hosts",
+                    list_names(names),
+                    "lower active, or name a larger group under ceph.metadata_hosts",
+                )
+            elif len({racks[name] for name in names}) == 1:
+                yield self.finding(
+                    key,
+                    f"all metadata servers of file system {files.name} stand in rack {racks[names[0]]}",
+                    "two racks",
+                    list_names(names),
+                    "deal the group over more racks, or name another group under ceph.metadata_hosts",
+                )
+
+
+class MountsThatCannotBe(Rule):
+    """Mount each file system once on a server, in a place of its own, over the storage network.
+
+    What it checks:
+        No two file systems have one `mount`, or one inside the other's; servers of `clients` have ports on the storage network,
+        and are not those of a tenant that has a folder in the file system.
+
+    Why it matters:
+        The second of two mounts hides the first, or lies in it for all who have that. Without the storage network the mount waits
+        for ever, and with it whoever looks.
+
+    How to fix:
+        Give the file system another `mount`, or take the group out of `clients`: a tenant's servers mount its folder.
+
+    Source:
+        mount(8); Ceph's public network is the storage network.
+    """
+
+    id, title = "CEP029", "mount of a file system that cannot be"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        places: dict[str, str] = {}
+        folders = {
+            (folder.filesystem, server): tenant.name
+            for tenant in design.plan.tenants
+            for folder in (tenant.storage.folders if tenant.storage is not None else ())
+            for server in tenant.servers
+        }
+        for files in design.plan.ceph.filesystems:
+            where = f"ceph.filesystems.{files.name}"
+            met = [(name, at) for name, at in places.items() if is_inside(at, files.mount) or is_inside(files.mount, at)]
+            places[files.name] = files.mount
+            for name, at in met[:1]:
+                summary = f"file system {files.name} is mounted at {files.mount}, and {name} at {at}"
+                fix = f"set mount to /mnt/{files.name}"
+                yield self.finding(f"{where}.mount", summary, "a place of its own, in no other", files.mount, fix)
+            away = [name for name in files.clients if find_address(design.servers[name], "storage") is None]
+            if away:
+                summary = f"{away[0]} would mount file system {files.name} and has no port on the storage network"
+                fix = f"take its group out of clients, or set servers.{design.servers[away[0]].group}.nics.storage"
+                yield self.finding(f"{where}.clients", summary, "servers with storage ports", list_names(away), fix)
+            both = [name for name in files.clients if (files.name, name) in folders]
+            if both:
+                tenant = folders[files.name, both[0]]
+                summary = f"{both[0]} would mount all of file system {files.name}, and the folder of tenant {tenant} in it"
+                fix = f"take {design.servers[both[0]].group} out of clients, or {files.name} away from tenant {tenant}"
+                yield self.finding(f"{where}.clients", summary, "one of the two", list_names(both), fix)
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Return whether a path is a folder, or lies in it."""
+    return f"{path}/".startswith(f"{folder}/")
+
+
+class WholeForTenant(Rule):
+    """Know which tenants' servers have a whole file system.
+
+    What it checks:
+        Servers of `clients` are not a tenant's own.
+
+    Why it matters:
+        Who is root there reads and writes the folders of all other tenants, with a key that opens everything in the file system.
+
+    How to fix:
+        Give the tenant a folder, `tenants.NAME.ceph.filesystems`, and take its servers' group out of `clients`.
+
+    Source:
+        Ceph documentation, CephFS client capabilities: a key is good for its path and all below it.
+    """
+
+    id, severity, title = "CEP030", "warning", "whole file system on a tenant's servers"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        owners = {server: tenant for tenant in design.plan.tenants if not tenant.shared for server in tenant.servers}
+        for files in design.plan.ceph.filesystems:
+            inside = {folder.filesystem for tenant in design.plan.tenants if tenant.storage for folder in tenant.storage.folders}
+            met = list(dict.fromkeys(owners[name].name for name in files.clients if name in owners))
+            if met and files.name in inside:
+                yield self.finding(
+                    f"ceph.filesystems.{files.name}.clients",
+                    f"servers of {list_names(met)} mount all of file system {files.name}, in which tenants have folders",
+                    "servers that are no tenant's",
+                    list_names(met),
+                    f"give {met[0]} a folder in it, and take its servers out of clients",
+                )
+
+
+class KernelBesideOsds(Rule):
+    """Mount by ceph-fuse where OSDs are.
+
+    What it checks:
+        Servers that mount a file system with `driver: kernel` have no OSDs.
+
+    Why it matters:
+        When memory ends the kernel writes out what it has of the file system, for which the OSD beside it needs memory: both wait
+        for ever.
+
+    How to fix:
+        Set `driver: fuse`, or mount it on other servers.
+
+    Source:
+        Red Hat Ceph Storage, installation guide, on block devices: kernel clients and daemons on one node can lead to deadlocks.
+    """
+
+    id, severity, title = "CEP031", "warning", "kernel mounts beside OSDs"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        osds = {host.name for host in design.plan.ceph.hosts}
+        for files in design.plan.ceph.filesystems:
+            met = [name for name in files.clients if name in osds]
+            if met and files.driver == "kernel":
+                yield self.finding(
+                    f"ceph.filesystems.{files.name}.driver",
+                    f"the kernel of {met[0]} mounts file system {files.name} beside OSDs",
+                    "fuse, or servers without OSDs",
+                    "kernel",
+                    "set driver to fuse",
                 )

@@ -9,6 +9,7 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.services.filesystems import CLIENTS
 from cluster_model.plan.services.volumes import VOLUMES
 from cluster_model.plan.tenancy.isolation import list_meeting_on_storage
 
@@ -247,7 +248,8 @@ class UserTaken(Rule):
     """Call no tenant that has a share of Ceph as a user that is Ceph's own, or Kubernetes'.
 
     What it checks:
-        The user of a tenant with `ceph`, client.NAME, is none of those that Ceph, its daemons and gpuyard make for themselves.
+        The user of a tenant with `ceph`, client.NAME, is none of those that Ceph, its daemons and gpuyard make for themselves,
+        such as client.files-NAME, which mounts all of a file system.
 
     Why it matters:
         The tenant's rights would take the place of those: of the administrator, or of the daemons that OSDs are made with.
@@ -265,10 +267,12 @@ class UserTaken(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for tenant in design.plan.tenants:
             user = tenant.storage.user.removeprefix("client.") if tenant.storage is not None else ""
-            if user in USERS or user.startswith(BEGINNINGS):
+            whole = user in {f"{CLIENTS}{files.name}" for files in design.plan.ceph.filesystems}
+            if user in USERS or user.startswith(BEGINNINGS) or whole:
+                where = "mounts all of a file system" if whole else "is there in every Ceph for another use"
                 yield self.finding(
                     f"tenants.{tenant.name}@key",
-                    f"the user of tenant {tenant.name}, client.{user}, is there in every Ceph for another use",
+                    f"the user of tenant {tenant.name}, client.{user}, {where}",
                     "a name that no such user has",
                     tenant.name,
                     f"rename the tenant, such as team-{tenant.name}",

@@ -179,6 +179,7 @@ def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:
             named.append(("ceph.metadata_hosts", cluster.ceph.metadata_hosts))
         for name, files in cluster.ceph.filesystems.items():
             yield from check_pools(f"ceph.filesystems.{name}.pools", files.pools, cluster.ceph.pools)
+            named += [(f"ceph.filesystems.{name}.clients.{index}", group) for index, group in enumerate(files.clients)]
         for name, pool in cluster.ceph.pools.items():
             if (pool.replicas is None) == (pool.erasure is None):
                 summary = (

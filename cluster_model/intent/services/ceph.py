@@ -9,9 +9,11 @@ from pydantic import Field
 from cluster_model.intent.base import Model, Name, Pattern
 
 ERASURE = r"^[0-9]{1,2}\+[0-9]$"
+MOUNT = r"^(/[a-z0-9][a-z0-9._-]*)+$"
 UUID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 PATTERNS: dict[str, Pattern] = {
     ERASURE: Pattern("an erasure code as k+m, such as 4+2", "2+1"),
+    MOUNT: Pattern("an absolute path of lower-case letters, digits, `.`, `_` and `-`", "/mnt/home"),
     UUID: Pattern("a UUID in lower case, as uuidgen prints it", "00000000-0000-4000-8000-000000000000"),
 }
 """What each pattern means, and a text that fits it."""
@@ -29,6 +31,8 @@ EXAMPLES: dict[str, Any] = {
     "quota_tb": 50,
     "metadata_hosts": "control",
     "cache_gib": 16,
+    "clients": ["gpu"],
+    "mount": "/mnt/home",
     "application": "cephfs",
     "replicas": 3,
     "erasure": "4+2",
@@ -81,6 +85,12 @@ class CephFilesystem(Model):
     """Metadata servers that share the work; one more stands by."""
     cache_gib: Annotated[float, Field(ge=1, le=512)] | None = None
     """Memory that a metadata server may take for its cache, GiB. Default: Ceph's 4."""
+    clients: list[Name] = []
+    """Server groups that mount all of it; tenants' own servers mount the tenant's folder without being named here."""
+    mount: Annotated[str, Field(pattern=MOUNT)] | None = None
+    """Where hosts have it; default: `/mnt/NAME`."""
+    driver: Literal["kernel", "fuse"] = "kernel"
+    """What mounts it: the kernel's own driver, or ceph-fuse, a program that needs none."""
 
 
 class Ceph(Model):

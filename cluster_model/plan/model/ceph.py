@@ -101,6 +101,9 @@ class CephFiles:
     active: int
     servers: tuple[DaemonHost, ...]
     cache_gib: float  # 0: Ceph's own
+    clients: tuple[str, ...] = ()  # servers that mount all of it
+    mount: str = ""  # where servers have it
+    driver: str = "kernel"  # kernel | fuse
 
     @property
     def daemons(self) -> dict[str, str]:

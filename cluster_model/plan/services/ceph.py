@@ -69,6 +69,7 @@ def plan_ceph(cluster: Cluster, model: ServerBlock | None, servers: Sequence[Ser
             ceph,
             [DaemonHost(server.name, _find_storage(server)) for server in able],
             sum(host.osds for host in hosts) * PGS_PER_OSD,
+            servers,
         )
     )
     return CephCluster(

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from math import log2
 
 from cluster_model.intent.services.ceph import Ceph, CephFilesystem
+from cluster_model.plan.model import Server
 from cluster_model.plan.model.ceph import CephFiles, DaemonHost, PlacedPool
 
+CLIENTS = "files-"
+"""What names of users begin with that may mount all of a file system, whose own name follows."""
 LEAST_PGS = 32
 """Source: Ceph, src/pybind/mgr/pg_autoscaler/module.py, PG_NUM_MIN."""
 SHARE = 0.005
@@ -17,20 +20,31 @@ BIAS = 4
 pg_autoscale_bias."""
 
 
-def plan_files(ceph: Ceph, hosts: Sequence[DaemonHost], groups: int) -> Iterator[CephFiles]:
-    """Yield the file systems, each with its servers on the hosts after those of the one before.
+def plan_files(ceph: Ceph, hosts: Sequence[DaemonHost], groups: int, servers: Sequence[Server]) -> Iterator[CephFiles]:
+    """Yield the file systems, each with its metadata servers on the hosts after those of the one before.
 
     Args:
         ceph: what the intent says.
         hosts: servers that metadata servers may be on, in order.
         groups: placement groups that all pools together should have, copies counted.
+        servers: all servers that are built.
     """
     after = 0
     for name, each in ceph.filesystems.items():
         count = min(each.active + 1, len(hosts))
-        servers = tuple(hosts[(after + place) % len(hosts)] for place in range(count))
+        placed = tuple(hosts[(after + place) % len(hosts)] for place in range(count))
         after += count
-        yield CephFiles(name, _plan_metadata(name, each, groups), tuple(each.pools), each.active, servers, each.cache_gib or 0.0)
+        yield CephFiles(
+            name,
+            _plan_metadata(name, each, groups),
+            tuple(each.pools),
+            each.active,
+            placed,
+            each.cache_gib or 0.0,
+            tuple(server.name for server in servers if server.group in each.clients),
+            each.mount or f"/mnt/{name}",
+            each.driver,
+        )
 
 
 def _plan_metadata(name: str, files: CephFilesystem, groups: int) -> PlacedPool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.ceph import CephCluster, CephFiles, PlacedPool
 from cluster_model.plan.model.overlay import Tenant
+from cluster_model.plan.services.addresses import find_address
+from cluster_model.plan.services.filesystems import CLIENTS
 from cluster_model.plan.services.volumes import VOLUMES
 from cluster_model.render.ceph.spec import locate_host
 from cluster_model.render.kubernetes.objects import Json, write_objects
@@ -29,6 +31,7 @@ def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
         "pools": [describe_pool(pool, ceph) for pool in ceph.all_pools],
         "filesystems": [describe_files(files) for files in ceph.filesystems],
         "folders": list(list_folders(plan)),
+        "mounts": list(list_mounts(plan)),
         "users": list(list_users(plan)),
         "namespaces": list(list_namespaces(plan)),
     }
@@ -93,8 +96,30 @@ def list_folders(plan: Plan) -> Iterator[Json]:
             yield {**place, "pool": folder.pool, "bytes": folder.quota_bytes}
 
 
+def list_mounts(plan: Plan) -> Iterator[Json]:
+    """Yield which servers mount what, as whom: all of a file system, or a tenant's folder; `unit` is systemd's name for it."""
+    for files in plan.ceph.filesystems:
+        about = {"filesystem": files.name, "at": files.mount, "unit": name_unit(files.mount), "driver": files.driver}
+        if files.clients:
+            yield {**about, "user": f"{CLIENTS}{files.name}", "folder": "", "hosts": list(files.clients)}
+        for tenant in plan.tenants:
+            hosts = [name for name in tenant.servers if find_address(plan.server(name), "storage")]
+            if hosts and tenant.storage and files.name in {folder.filesystem for folder in tenant.storage.folders}:
+                user = tenant.storage.user.removeprefix("client.")
+                yield {**about, "user": user, "folder": tenant.name, "hosts": hosts}
+
+
+def name_unit(path: str) -> str:
+    """Return what systemd calls the mount at a path. Source: systemd.unit(5), on string escaping.
+
+    >>> name_unit("/mnt/home-dirs"), name_unit("/srv/.x")
+    ('mnt-home\\\\x2ddirs.mount', 'srv-.x.mount')
+    """
+    return path.strip("/").replace("-", "\\x2d").replace("/", "-") + ".mount"
+
+
 def list_users(plan: Plan) -> Iterator[Json]:
-    """Yield a user for each tenant with a share of what is read and written directly, and one for Kubernetes' volumes.
+    """Yield a user for each tenant with a share, one for servers that mount all of a file system, one for Kubernetes' volumes.
 
     Each has a namespace of its own in its pools. With `folders` it has rights to these too, file systems' names: by the path and
     in the namespace that Ceph makes for each, which are known once it is made.
@@ -108,6 +133,13 @@ def list_users(plan: Plan) -> Iterator[Json]:
         caps = {"mon": ", ".join(see), "osd": ", ".join(grant(pool, tenant.storage.namespace) for pool in shared)}
         names = {"folders": [folder.filesystem for folder in folders]} if folders else {}
         yield {"name": tenant.storage.user, "caps": caps, **names}
+    for files in plan.ceph.filesystems:
+        if files.clients:
+            way, rights = f"allow rw fsname={files.name}", f"allow rw tag cephfs data={files.name}"
+            yield {
+                "name": f"client.{CLIENTS}{files.name}",
+                "caps": {"mon": f"allow r fsname={files.name}", "mds": way, "osd": rights},
+            }
     volumes = list_volume_pools(plan)
     if volumes:
         rights = ", ".join(grant(pool, VOLUMES) for pool in volumes)

@@ -9,7 +9,7 @@ from cluster_model.catalogue.load import Catalogue
 from cluster_model.plan.model import Plan
 from cluster_model.render.ceph.capacity import describe_summary, summarize_capacity
 from cluster_model.render.ceph.crush import render_crush
-from cluster_model.render.ceph.objects import render_objects
+from cluster_model.render.ceph.objects import list_mounts, render_objects
 from cluster_model.render.ceph.spec import render_spec
 from cluster_model.render.services import RenderedService
 
@@ -34,12 +34,13 @@ def describe(plan: Plan) -> Iterator[str]:
 
 
 def list_groups(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the servers with monitors, with OSDs, with metadata servers, and all of them where daemons come from packages."""
+    """Yield the servers with monitors, OSDs, metadata servers, mounts; and those whose daemons come from packages."""
     if plan.ceph.hosts:
         yield from (("ceph_monitor", monitor.name) for monitor in plan.ceph.monitors)
         yield from (("ceph_osd", host.name) for host in plan.ceph.hosts)
         servers = dict.fromkeys(server.name for files in plan.ceph.filesystems for server in files.servers)
         yield from (("ceph_mds", name) for name in servers)
+        yield from (("ceph_client", name) for name in dict.fromkeys(name for each in list_mounts(plan) for name in each["hosts"]))
         if plan.ceph.deploy == "packages":
             names = [*(monitor.name for monitor in plan.ceph.monitors), *(host.name for host in plan.ceph.hosts), *servers]
             yield from (("ceph_packages", name) for name in dict.fromkeys(names))

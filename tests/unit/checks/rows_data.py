@@ -6,6 +6,7 @@ from rows_provisioning import ASKED
 from small_plan import chain, facts, hardware, intent, items, networks, plan, ports
 
 from cluster_model.intent.source.facts_csv import PduFacts, ServerFacts, SwitchFacts
+from cluster_model.plan.model.overlay import TenantFolder, TenantStorage
 
 FILES = {"servers": "servers.csv", "switches": "switches.csv", "pdus": "pdus.csv"}
 
@@ -46,6 +47,12 @@ def _files(first=None, **others):
     """Put file system home into the pools, and others too."""
     whole = {"home": first or {}, **{name: {"pools": pools} for name, pools in others.items()}}
     return intent("ceph.filesystems", {name: {"pools": ["data"], **about} for name, about in whole.items()})
+
+
+def _folder(tenant, **fields):
+    """Give a tenant a folder in file system home."""
+    storage = TenantStorage((), tenant, f"client.{tenant}", (), (TenantFolder("home", "data", 0),))
+    return items("tenants", tenant, storage=storage, **fields)
 
 
 BY_RACK = intent("ceph.failure_domain", "rack")
@@ -128,6 +135,31 @@ FIRES = {
         "a rack": (
             chain(_files(), _racks("N01", "N01", "N02", "N03")),
             "all metadata servers of file system home stand in rack N01",
+        ),
+    },
+    "CEP029": {
+        "one place": (
+            chain(
+                intent("ceph.pools", {"data": {"replicas": 3, "share": 0.5}, "more": {"replicas": 3, "share": 0.5}}),
+                intent("ceph.filesystems", {"home": {"pools": ["data"]}, "work": {"pools": ["more"], "mount": "/mnt/home"}}),
+            ),
+            "file system work is mounted at /mnt/home, and home at /mnt/home",
+        ),
+        "inside": (
+            _files({"mount": "/mnt/work/home"}, work=["data"]),
+            "file system work is mounted at /mnt/work, and home at /mnt/w",
+        ),
+        "away": (_files({"clients": ["gpu"]}), "gpu-001 would mount file system home and has no port on the storage network"),
+        "twice": (
+            chain(_files({"clients": ["storage"]}), _folder("red", servers=("storage-002",))),
+            "storage-002 would mount all of file system home, and the folder of tenant red in it",
+        ),
+    },
+    "CEP031": {"kernel": (_files({"clients": ["storage"]}), "the kernel of storage-001 mounts file system home beside OSDs")},
+    "CEP030": {
+        "a tenant's": (
+            chain(_files({"clients": ["gpu"]}), _folder("blue")),
+            "servers of red, blue mount all of file system home, in which tenants have folders",
         ),
     },
     "CEP007": {
@@ -246,6 +278,15 @@ SILENT = {
         "said": chain(_pool(replicas=3, application="cephfs"), _files()),
     },
     "CEP028": {"three": _files({"active": 3}), "two racks": chain(_files(), _racks("N01", "N02", "N01", "N02"))},
+    "CEP029": {
+        "storage servers": chain(_files({"clients": ["storage"]}), _folder("red")),
+        "beside": _files({"mount": "/mnt/work-home"}, work=["data"]),
+    },
+    "CEP031": {"fuse": _files({"clients": ["storage"], "driver": "fuse"}), "elsewhere": _files({"clients": ["gpu"]})},
+    "CEP030": {
+        "nobody's": chain(_files({"clients": ["storage"]}), _folder("red")),
+        "no folders": _files({"clients": ["gpu"]}),
+    },
     "CEP007": {"one": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.3}})},
     "CEP021": {
         "rest": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.9}, "b": {"replicas": 3}}),

@@ -197,6 +197,10 @@ FIRES = {
             "the user of tenant red, client.admin, is there in every Ceph for another use",
         ),
         "a daemon's": (_tenant("red", storage=replace(STORAGE, user="client.bootstrap-osd")), "client.bootstrap-osd, is there"),
+        "a file system's": (
+            chain(_folders(red=1), _tenant("red", storage=replace(STORAGE, user="client.files-home"))),
+            "the user of tenant red, client.files-home, mounts all of a file system",
+        ),
     },
     "TEN014": {
         "two tenants": (_on_storage("gpu"), "red, blue share the storage network, which keeps no tenants apart"),
@@ -439,7 +443,10 @@ SILENT = {
     "TEN016": {"a folder": _folders(red=1), "a pool": _tenant("red", storage=STORAGE)},
     "TEN017": {"its own": _folders(red=1)},
     "TEN018": {"as much": _folders(red=130, blue=130), "no quota": _folders(red=0, blue=260)},
-    "TEN015": {"its own": _tenant("red", storage=STORAGE)},
+    "TEN015": {
+        "its own": _tenant("red", storage=STORAGE),
+        "of no file system": _tenant("red", storage=replace(STORAGE, user="client.files-work")),
+    },
     "TEN014": {
         "one tenant's": _on_storage("control"),
         "nobody's": chain(_tenant("red", servers=()), _tenant("blue", servers=())),

@@ -72,6 +72,7 @@ HARMLESS = {
     "provisioning.defaults.disks.wipe.0.disks.model": {"alias"},
     "provisioning.groups.x.disks.system.model": {"alias"},
     "provisioning.groups.x.disks.wipe.0.disks.model": {"alias"},
+    "ceph.filesystems.x.mount": {"outside"},
 }
 """Signs that a pattern lets through elsewhere, since the field cannot do without them."""
 

@@ -10,7 +10,9 @@ from intents import STORAGE, plan_of, read, small
 from cluster_model.plan.compare.plans import compare_plans
 from cluster_model.plan.growth import add_servers
 from cluster_model.plan.model.ceph import CephCluster, OsdHost, PlacedPool, cut_fill
+from cluster_model.plan.model.overlay import Tenant, TenantFolder, TenantStorage
 from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses, measure_move, spread
+from cluster_model.render.ceph.objects import list_mounts, list_users, name_unit
 
 MANY = 10**12  # placement groups: chance leaves nothing uneven
 DATA = PlacedPool("data", 3, 0, 0, 1.0, MANY)
@@ -269,3 +271,40 @@ def test_a_file_system_that_changes_is_told():
     )
     told = {(change.subject, change.key, change.new) for change in compare_plans(old, new).settings}
     assert {("file system home", "active", "2"), ("file system work", "exists", "yes")} <= told
+
+
+def test_servers_mount_all_of_a_file_system_or_their_tenants_folder():
+    files = {
+        "home": {"pools": ["files"], "clients": ["storage"]},
+        "work-1": {"pools": ["more"], "driver": "fuse", "mount": "/srv/w"},
+    }
+    plan = whole(pools={"files": {"replicas": 3}, "more": {"replicas": 3}}, filesystems=files)
+    [home] = list_mounts(plan)
+    place = {
+        "filesystem": "home",
+        "at": "/mnt/home",
+        "unit": "mnt-home.mount",
+        "driver": "kernel",
+        "user": "files-home",
+        "folder": "",
+    }
+    assert home == place | {"hosts": [f"storage-{n:03d}" for n in (1, 2, 3, 4)]}
+    [user] = list_users(plan)
+    assert user["caps"] == {
+        "mon": "allow r fsname=home",
+        "mds": "allow rw fsname=home",
+        "osd": "allow rw tag cephfs data=home",
+    }
+    folders = (TenantFolder("work-1", "more", 0), TenantFolder("home", "files", 0))
+    red = Tenant(
+        *("red", 1, "red", False, 0, 0, "", 0, (), ("storage-002",), -1, (), (), (), (), 0, "", 0),
+        storage=TenantStorage((), "red", "client.red", (), folders),
+        where="",
+    )
+    mounts = list(list_mounts(replace(plan, tenants=(red,))))
+    assert [(each["filesystem"], each["user"], each["folder"], each["hosts"]) for each in mounts[1:]] == [
+        ("home", "red", "red", ["storage-002"]),
+        ("work-1", "red", "red", ["storage-002"]),
+    ]
+    assert (mounts[2]["at"], mounts[2]["unit"], mounts[2]["driver"]) == ("/srv/w", "srv-w.mount", "fuse")
+    assert name_unit("/mnt/work-1") == "mnt-work\\x2d1.mount"
