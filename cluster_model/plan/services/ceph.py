@@ -89,7 +89,7 @@ def plan_ceph(cluster: Cluster, model: ServerBlock | None, servers: Sequence[Ser
         recovery.profile,
         ceph.deploy,
         ceph.osd_memory_gib or 0.0,
-        _find_needs(ceph, model, hosts, _list_daemons(monitors, files), DRIVE_MB_PER_S[device_class] * drives.count),
+        _find_needs(ceph, model, hosts, _list_daemons(monitors, files), device_class),
         files,
     )
 
@@ -110,12 +110,12 @@ def _find_needs(
     model: ServerBlock,
     hosts: Sequence[OsdHost],
     daemons: Mapping[str, Sequence[tuple[str, float]]],
-    drive_mb_per_s: float,
+    device_class: str,
 ) -> CephNeeds:
     """Return what is wanted of the first of the hosts that has the most daemons, or else of the first."""
     host = max(hosts, key=lambda each: len(daemons.get(each.name, ())))
     beside = daemons.get(host.name, ())
-    has, drives = model.resources, model.drives
+    has, count = model.resources, model.drives.count if model.drives else 0
     rest_gib = SYSTEM_GIB + sum(memory_gib for _, memory_gib in beside)
     most_gib = max(0.0, has.memory_gib - rest_gib) / host.osds / SPARE if has else 0.0
     osd_gib = ceph.osd_memory_gib or OSD_GIB
@@ -126,8 +126,8 @@ def _find_needs(
         host.osds,
         tuple(what for what, _ in beside),
         rest_gib + host.osds * osd_gib * SPARE,
-        host.osds * OSD_CORES["hdd" if drives and drives.rotational else "ssd"],
-        drive_mb_per_s,
+        host.osds * OSD_CORES[device_class],
+        count * DRIVE_MB_PER_S[device_class],
         has.memory_gib if has else 0,
         has.cores if has else 0,
         host.storage_gbps * 125,
