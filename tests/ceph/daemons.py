@@ -34,7 +34,8 @@ crash_dir = {folder}
 mon_data_avail_warn = 2
 mon_data_avail_crit = 1
 mgr_initial_modules = balancer
-# Small drives, little memory, and failures that are seen within seconds.
+# Small drives, little memory, and failures that are seen within seconds. Monitors whose tick comes later than the grace less the
+# interval take themselves for slow, and forget how long a metadata server was silent. Source: Ceph, MDSMonitor::check_health.
 bluestore_block_size = {osd_bytes}
 bluestore_block_db_size = 0
 bluestore_cache_autotune = false
@@ -42,8 +43,11 @@ bluestore_cache_size = 32M
 osd_memory_target = 939524096
 osd_heartbeat_grace = 6
 mon_osd_down_out_interval = 15
+mon_tick_interval = 2
+paxos_propose_interval = 0.1
+mgr_stats_period = 1
 mds_beacon_interval = 1
-mds_beacon_grace = 5
+mds_beacon_grace = 6
 osd_pg_log_trim_min = 1
 osd_min_pg_log_entries = 4
 osd_max_pg_log_entries = 4

@@ -184,26 +184,26 @@ def test_a_plan_becomes_pools_and_users_that_work(applied):
     assert did["left"] == did["stale"] == []
     assert did["changes"] == [
         "CRUSH rule datasets is made",
-        "pool datasets is made: 3 replicas over racks, 128 placement groups, for rbd",
+        "pool datasets is made: 3 replicas over racks, 64 placement groups, for rbd",
         "erasure code profile archive is made",
         "CRUSH rule archive is made",
-        "pool archive is made: erasure code 2+1 over racks, 64 placement groups, for archive",
+        "pool archive is made: erasure code 2+1 over racks, 32 placement groups, for archive",
         "CRUSH rule files is made",
         "pool files is made: 3 replicas over racks, 64 placement groups, for cephfs",
         "erasure code profile bulk is made",
         "CRUSH rule bulk is made",
-        "pool bulk is made: erasure code 2+1 over racks, 64 placement groups, for cephfs",
+        "pool bulk is made: erasure code 2+1 over racks, 32 placement groups, for cephfs",
         "CRUSH rule cephfs.home.meta is made",
         "pool cephfs.home.meta is made: 3 replicas over racks, 32 placement groups, for cephfs",
+        "namespace perception of pool datasets is made",
+        "namespace planning of pool datasets is made",
+        "namespace kubernetes-volumes of pool datasets is made",
         "file system home is made: metadata in pool cephfs.home.meta, files in files",
         "file system home has pool bulk too",
         "folder perception of file system home is made in pool files, with a quota of 100 TB",
         "folder planning of file system home is made in pool bulk, with a quota of 100 TB",
         "user client.perception is made",
         "user client.planning is made",
-        "namespace perception of pool datasets is made",
-        "namespace planning of pool datasets is made",
-        "namespace kubernetes-volumes of pool datasets is made",
     ]
     wait_for(lambda: yard.ceph("health")["status"] == "HEALTH_OK", 60, lambda: str(yard.ceph("health", "detail")["checks"]))
     assert yard.say("check") == yard.say("apply") == (0, {"changes": [], "left": [], "stale": []})
@@ -501,13 +501,13 @@ def test_another_failure_domain_takes_a_new_rule_and_a_word(applied):
 def test_copies_and_groups_change_on_a_word_alone(applied):
     yard, _ = applied
     datasets, *others = yard.wanted["pools"]
-    fewer = yard.changed(pools=[{**datasets, "size": 2, "min_size": 1, "pg_num": 64}, *others])
-    told = [f"pool datasets: {text}" for text in ("size is 2", "min_size is 1", "pg_num is 64")]
+    fewer = yard.changed(pools=[{**datasets, "size": 2, "min_size": 1, "pg_num": 32}, *others])
+    told = [f"pool datasets: {text}" for text in ("size is 2", "min_size is 1", "pg_num is 32")]
     assert yard.say("apply", fewer) == (0, {"changes": [], "left": [f"planned: {text}" for text in told], "stale": []})
     assert yard.say("apply", fewer, move=True)[1]["changes"] == told
     assert yard.say("check", fewer)[1] == {"changes": [], "left": [], "stale": []}
     assert yard.say("apply", move=True)[1]["changes"] == [
-        f"pool datasets: {text}" for text in ("size is 3", "min_size is 2", "pg_num is 128")
+        f"pool datasets: {text}" for text in ("size is 3", "min_size is 2", "pg_num is 64")
     ]
     assert yard.say("check")[1] == {"changes": [], "left": [], "stale": []}
 
