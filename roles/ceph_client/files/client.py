@@ -100,7 +100,9 @@ def find_real(place: str) -> str:
     """Return where a path leads, of which systemd wants every part to be a folder. The last may be dead: it is not asked."""
     code, out, _ = call("realpath", "--canonicalize-missing", str(Path(place).parent), limit_s=LIST_S)
     real = Path(out.strip()) / Path(place).name if code == 0 else Path(place)
-    return f"{real} (a link)" if real.is_symlink() else str(real)
+    with suppress(OSError):  # a mount whose program has died is no link
+        return f"{real} (a link)" if real.is_symlink() else str(real)
+    return str(real)
 
 
 def is_ours(path: Path) -> bool:

@@ -211,3 +211,11 @@ def test_a_kernel_has_a_driver_in_it_or_as_a_module(program):
     assert program.look(nothing)["has_drivers"] == ["fuse"]
     program.answers["modprobe --dry-run --quiet ceph"] = (0, "", "")
     assert program.look(nothing)["has_drivers"] == ["kernel", "fuse"]
+
+
+def test_a_mount_whose_program_died_is_no_link(program, monkeypatch, tmp_path):
+    def fail(path):
+        raise OSError(107, "Transport endpoint is not connected", str(path))
+
+    monkeypatch.setattr(program.Path, "is_symlink", fail)
+    assert program.find_real(f"{tmp_path}/home") == f"{tmp_path}/home"
