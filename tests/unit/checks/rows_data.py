@@ -146,8 +146,8 @@ FIRES = {
             "file system work is mounted at /mnt/home, and home at /mnt/home",
         ),
         "inside": (
-            _files({"mount": "/mnt/work/home"}, work=["data"]),
-            "file system work is mounted at /mnt/work, and home at /mnt/w",
+            _files({"mount": "/mnt/team/home"}, team=["data"]),
+            "file system team is mounted at /mnt/team, and home at /mnt/team/home",
         ),
         "away": (_files({"clients": ["gpu"]}), "gpu-001 would mount file system home and has no port on the storage network"),
         "twice": (
