@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_tree, tell
+from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_packages, check_tree
 
 PACKAGES = {"kernel": "mount.ceph", "fuse": "ceph-fuse"}
 """What the packages of a driver have to have."""
@@ -46,8 +46,7 @@ def ceph_client_faults(arguments: dict[str, Any]) -> list[str]:
     """Return what cannot be right."""
     faults = check_tree(arguments, "ceph_client")
     for driver, package in PACKAGES.items():
-        if not arguments[f"ceph_client_{driver}_packages"]:
-            faults.append(tell(f"ceph_client_{driver}_packages", [], f"the package with {package}", "leave it out"))
+        faults += check_packages(arguments, f"ceph_client_{driver}_packages", f"the package with {package}", "leave it out")
     return faults
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_tree, check_wait, tell
+from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_packages, check_tree, check_wait
 
 DOCUMENTATION = r"""
 name: ceph_mds_faults
@@ -42,11 +42,8 @@ _value:
 
 def ceph_mds_faults(arguments: dict[str, Any]) -> list[str]:
     """Return what cannot be right."""
-    faults = [*check_tree(arguments, "ceph_mds"), *check_wait(arguments, "ceph_mds")]
-    if not arguments["ceph_mds_packages"]:
-        fix = "leave it out for ceph-mds and ceph-common"
-        faults.append(tell("ceph_mds_packages", [], "the packages with ceph-mds and ceph", fix))
-    return faults
+    packages = ("ceph_mds_packages", "the packages with ceph-mds and ceph", "leave it out for ceph-mds and ceph-common")
+    return [*check_tree(arguments, "ceph_mds"), *check_wait(arguments, "ceph_mds"), *check_packages(arguments, *packages)]
 
 
 class FilterModule:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_tree, check_wait, tell
+from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_packages, check_tree, check_wait
 
 DOCUMENTATION = r"""
 name: ceph_monitor_faults
@@ -42,11 +42,8 @@ _value:
 
 def ceph_monitor_faults(arguments: dict[str, Any]) -> list[str]:
     """Return what cannot be right."""
-    faults = [*check_tree(arguments, "ceph_monitor"), *check_wait(arguments, "ceph_monitor")]
-    if not arguments["ceph_monitor_packages"]:
-        fix = "leave it out for ceph-mon and ceph-mgr"
-        faults.append(tell("ceph_monitor_packages", [], "the packages with ceph-mon and ceph-mgr", fix))
-    return faults
+    packages = ("ceph_monitor_packages", "the packages with ceph-mon and ceph-mgr", "leave it out for ceph-mon and ceph-mgr")
+    return [*check_tree(arguments, "ceph_monitor"), *check_wait(arguments, "ceph_monitor"), *check_packages(arguments, *packages)]
 
 
 class FilterModule:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_tree, check_wait, tell
+from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_packages, check_tree, check_wait
 
 DOCUMENTATION = r"""
 name: ceph_osd_faults
@@ -42,11 +42,8 @@ _value:
 
 def ceph_osd_faults(arguments: dict[str, Any]) -> list[str]:
     """Return what cannot be right."""
-    faults = [*check_tree(arguments, "ceph_osd"), *check_wait(arguments, "ceph_osd")]
-    if not arguments["ceph_osd_packages"]:
-        fix = "leave it out for ceph-osd"
-        faults.append(tell("ceph_osd_packages", [], "the packages with ceph-osd and ceph-volume", fix))
-    return faults
+    packages = ("ceph_osd_packages", "the packages with ceph-osd and ceph-volume", "leave it out for ceph-osd")
+    return [*check_tree(arguments, "ceph_osd"), *check_wait(arguments, "ceph_osd"), *check_packages(arguments, *packages)]
 
 
 class FilterModule:

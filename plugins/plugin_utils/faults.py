@@ -36,6 +36,11 @@ def check_wait(arguments: dict[str, Any], role: str, most: int = 3600, default: 
     return [] if 10 <= wait_s <= most else [tell(f"{role}_wait_s", wait_s, f"10 to {most}", f"leave it out for {default}")]
 
 
+def check_packages(arguments: dict[str, Any], variable: str, programs: str, fix: str) -> list[str]:
+    """Return whether a variable names no packages at all; `programs` are those that they have to bring."""
+    return [] if arguments[variable] else [tell(variable, [], programs, fix)]
+
+
 def list_twice(names: Iterable[str]) -> dict[str, int]:
     """Return how often each name is there that is there more than once, in their order."""
     found: dict[str, int] = {}
