@@ -12,6 +12,7 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.services.ceph import Ceph
+from cluster_model.plan.services.filesystems import name_metadata
 
 FAMILIES = {"CEP": "Ceph"}
 
@@ -37,7 +38,7 @@ def list_pools(design: Design) -> Iterator[PoolShape]:
     for name, pool in (ceph.pools if ceph else {}).items():
         yield PoolShape(f"ceph.pools.{name}.{'erasure' if pool.erasure else 'replicas'}", name, *pool.shape)
     for name, files in (ceph.filesystems if ceph else {}).items():
-        yield PoolShape(f"ceph.filesystems.{name}.metadata_replicas", f"cephfs.{name}.meta", files.metadata_replicas, 0, 0)
+        yield PoolShape(f"ceph.filesystems.{name}.metadata_replicas", name_metadata(name), files.metadata_replicas, 0, 0)
 
 
 def _domains(design: Design) -> Counter[str]:

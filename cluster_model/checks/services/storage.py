@@ -36,12 +36,10 @@ class ServedWithoutPorts(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph, storage = design.cluster.ceph, design.cluster.networks.storage
-        served = (
-            [(getattr(ceph, key), f"ceph.{key}") for key in ("hosts", "monitors", "metadata_hosts")] if ceph is not None else []
-        )
-        served = [
-            (group, where) for place, (group, where) in enumerate(served) if group not in [each for each, _ in served[:place]]
-        ]
+        first: dict[str, str] = {}  # by group, where it is named first
+        for key in ("hosts", "monitors", "metadata_hosts") if ceph is not None else ():
+            first.setdefault(getattr(ceph, key), f"ceph.{key}")
+        served = list(first.items())
         if storage is not None and storage.nvme_of is not None:
             served += [(name, f"networks.storage.nvme_of.targets.{at}") for at, name in enumerate(storage.nvme_of.targets)]
         reached = {server.group for server in design.plan.servers if any(port.network == "storage" for port in server.ports)}
@@ -164,7 +162,7 @@ class MountsThatCannotBe(Rule):
         folders = {
             (folder.filesystem, server): tenant.name
             for tenant in design.plan.tenants
-            for folder in (tenant.storage.folders if tenant.storage is not None else ())
+            for folder in tenant.folders
             for server in tenant.servers
         }
         for files in design.plan.ceph.filesystems:
@@ -214,7 +212,7 @@ class WholeForTenant(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         owners = {server: tenant for tenant in design.plan.tenants if not tenant.shared for server in tenant.servers}
         for files in design.plan.ceph.filesystems:
-            inside = {folder.filesystem for tenant in design.plan.tenants if tenant.storage for folder in tenant.storage.folders}
+            inside = {folder.filesystem for tenant in design.plan.tenants for folder in tenant.folders}
             met = list(dict.fromkeys(owners[name].name for name in files.clients if name in owners))
             if met and files.name in inside:
                 yield self.finding(

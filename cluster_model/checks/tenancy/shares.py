@@ -194,7 +194,7 @@ class FolderElsewhere(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         known = {files.name: files.pools for files in design.plan.ceph.filesystems}
         for tenant in design.plan.tenants:
-            for folder in tenant.storage.folders if tenant.storage is not None else ():
+            for folder in tenant.folders:
                 if folder.filesystem in known and folder.pool not in known[folder.filesystem]:
                     yield self.finding(
                         f"tenants.{tenant.name}.ceph.filesystems.{folder.filesystem}.pool",
@@ -229,7 +229,7 @@ class QuotasAboveStore(Rule):
         room = {pool.name: pool.share * ceph.stored_tb(ceph.waterline) for pool in ceph.pools}
         promised: dict[tuple[str, str], list[tuple[str, float]]] = {}
         for tenant in design.plan.tenants:
-            for folder in tenant.storage.folders if tenant.storage is not None else ():
+            for folder in tenant.folders:
                 if folder.quota_bytes:
                     promised.setdefault((folder.filesystem, folder.pool), []).append((tenant.name, folder.quota_bytes / 10**12))
         for (files, pool), quotas in promised.items():

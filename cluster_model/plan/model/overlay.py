@@ -110,6 +110,11 @@ class Tenant:
     storage: TenantStorage | None
     where: str
 
+    @property
+    def folders(self) -> tuple[TenantFolder, ...]:
+        """Return its folders in file systems of Ceph."""
+        return self.storage.folders if self.storage is not None else ()
+
 
 @dataclass(frozen=True, slots=True)
 class BorderPeer:

@@ -49,7 +49,12 @@ def plan_files(ceph: Ceph, hosts: Sequence[DaemonHost], groups: int, servers: Se
 
 def _plan_metadata(name: str, files: CephFilesystem, groups: int) -> PlacedPool:
     size = files.metadata_replicas
-    return PlacedPool(f"cephfs.{name}.meta", size, 0, 0, 0.0, round_pgs(groups * SHARE * BIAS / size), "cephfs")
+    return PlacedPool(name_metadata(name), size, 0, 0, 0.0, round_pgs(groups * SHARE * BIAS / size), "cephfs")
+
+
+def name_metadata(name: str) -> str:
+    """Return the name of a file system's pool of metadata, as `ceph fs volume create` has it."""
+    return f"cephfs.{name}.meta"
 
 
 def round_pgs(wanted: float) -> int:

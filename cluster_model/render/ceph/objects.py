@@ -91,7 +91,7 @@ def describe_files(files: CephFiles) -> Json:
 def list_folders(plan: Plan) -> Iterator[Json]:
     """Yield tenants' folders in file systems; `bytes` is 0 without a quota."""
     for tenant in plan.tenants:
-        for folder in tenant.storage.folders if tenant.storage else ():
+        for folder in tenant.folders:
             place = {"filesystem": folder.filesystem, "name": tenant.name}
             yield {**place, "pool": folder.pool, "bytes": folder.quota_bytes}
 
@@ -104,7 +104,7 @@ def list_mounts(plan: Plan) -> Iterator[Json]:
             yield {**about, "user": f"{CLIENTS}{files.name}", "folder": "", "hosts": list(files.clients)}
         for tenant in plan.tenants:
             hosts = [name for name in tenant.servers if find_address(plan.server(name), "storage")]
-            if hosts and tenant.storage and files.name in {folder.filesystem for folder in tenant.storage.folders}:
+            if hosts and tenant.storage and files.name in {folder.filesystem for folder in tenant.folders}:
                 user = tenant.storage.user.removeprefix("client.")
                 yield {**about, "user": user, "folder": tenant.name, "hosts": hosts}
 
@@ -125,7 +125,7 @@ def list_users(plan: Plan) -> Iterator[Json]:
     in the namespace that Ceph makes for each, which are known once it is made.
     """
     for tenant in plan.tenants:
-        shared, folders = list_shared(plan, tenant), tenant.storage.folders if tenant.storage else ()
+        shared, folders = list_shared(plan, tenant), tenant.folders
         if tenant.storage is None or not (shared or folders):
             continue
         see = ["profile rbd"] if any(pool.application == "rbd" for pool in shared) else [] if folders else ["allow r"]

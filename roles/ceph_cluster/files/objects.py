@@ -797,7 +797,7 @@ def wait_served(files: str, within_s: float) -> None:
     deadline = time.monotonic() + within_s
     while True:
         maps = {each["mdsmap"]["fs_name"]: each["mdsmap"] for each in ask("fs", "dump")["filesystems"]}
-        if files in maps and read_files(maps[files], {})["serves"]:
+        if files in maps and is_served(maps[files]):
             return
         if time.monotonic() > deadline:
             fix = "see ceph fs status; daemons from packages are made by playbooks/ceph.yml, run whole, others by ceph orch"
