@@ -30,7 +30,7 @@ FIXTURE = "machine_tier"
 REFUSED = {
     *("apt", "apt-get", "pip", "pip3", "uv"),
     *("ip", "nsenter", "unshare", "mount", "podman", "qemu-system-x86_64"),
-    *("ceph-mds", "ceph-mgr", "ceph-mon", "ceph-osd"),
+    *("ceph-mds", "ceph-mgr", "ceph-mon", "ceph-osd", "radosgw"),
     *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"),
     *("bgpd", "bird", "dnsmasq", "gobgpd", "ibsim", "ibsim-run", "in.tftpd", "ipmitool", "opensm", "sshd", "zebra"),
 }

@@ -76,7 +76,7 @@ EXAMPLES: dict[str, Any] = {
     "vision.nat": {"internet": "203.0.113.0/29"},
     "vision.vlan": 16,
     "vision.vni": 50001,
-    "vision.ceph": {"pools": ["datasets"], "filesystems": {"home": {"quota_tb": 50}}},
+    "vision.ceph": {"pools": ["datasets"], "filesystems": {"home": {"quota_tb": 50}}, "object": {"quota_tb": 50}},
     "front.gateway": "10.48.1.1",
     "front.servers": ["gpu-001..gpu-064", "control"],
     "front.first": {"gpu": 16, "control": 4},

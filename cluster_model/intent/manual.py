@@ -208,10 +208,10 @@ MANUALS: dict[str, Entry] = {
         "Write one of these forms. Two groups are two items of the list.",
     ),
     "INT027": Entry(
-        "Ceph pool or file system that does not exist",
-        "A tenant gets a namespace in pools of `ceph.pools`, and a folder in file systems of `ceph.filesystems`. These lie in "
-        "pools, and pods have volumes from such.",
-        "Take the suggestion, or add the pool or the file system.",
+        "Ceph pool, file system or object store that does not exist",
+        "A tenant gets a namespace in pools of `ceph.pools`, a folder in file systems of `ceph.filesystems`, and buckets in "
+        "`ceph.object`. These lie in pools, and pods have volumes from such.",
+        "Take the suggestion, or add the pool, the file system or the object store.",
     ),
     "INT028": Entry(
         "tenants without a business network",

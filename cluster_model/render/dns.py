@@ -83,6 +83,11 @@ def _list_services(plan: Plan) -> Iterator[Record]:
         yield from ((label, address) for address in endpoint.others or (endpoint.address,))
     if endpoint.announced_name:
         yield endpoint.announced_name.removesuffix(f".{plan.site.domain}"), endpoint.announced
+    store = plan.ceph.store
+    if store:
+        label = store.domain_name.removesuffix(f".{plan.site.domain}")
+        for name in (label, f"*.{label}"):  # S3 lets a bucket stand in front of it
+            yield from ((name, server.address) for server in store.servers if server.address)
 
 
 def _manage(name: str, management: Management | None) -> Iterator[Record]:

@@ -1,4 +1,4 @@
-"""Manuals of what a running Ceph tells of itself (VER040 to VER055)."""
+"""Manuals of what a running Ceph tells of itself (VER040 to VER056)."""
 
 from __future__ import annotations
 
@@ -95,5 +95,10 @@ MANUALS: dict[str, Entry] = {
         "metadata servers of a file system missing",
         "Without one that serves, everything that opens a file waits. Without one that stands by, it does once its host goes.",
         _PLAYBOOK + " See their logs, and ceph fs status.",
+    ),
+    "VER056": Entry(
+        "gateways to objects missing, or of another zone",
+        "Who asks one that is not there gets no answer, and Ceph's own health says nothing of it. It is known for a minute more.",
+        _PLAYBOOK + " See its log on its host; it does not start without its realm and zone.",
     ),
 }

@@ -1,11 +1,11 @@
 """A small Ceph of real daemons on one machine, in the place of hosts with an address each: monitors, managers, OSDs on files.
 
-usage: daemons.py up|osds FOLDER < DESCRIPTION | kill FOLDER NAME | start FOLDER NAME | down FOLDER
+usage: daemons.py up|osds|gateways FOLDER < DESCRIPTION | kill FOLDER NAME | start FOLDER NAME | down FOLDER
 
-Runs as root, where the packages ceph-mds, ceph-mon, ceph-mgr and ceph-osd are, and needs nothing but Python: also in a container.
-`up` makes monitors and managers, `osds` OSDs and metadata servers. DESCRIPTION is JSON: conf, the cluster's ceph.conf; monitors,
-managers and metadata, name to address; osds, a list of {host, address, class}; osd_bytes. What differs from servers stands in
-LOCAL.
+Runs as root, where the packages ceph-mds, ceph-mon, ceph-mgr, ceph-osd and radosgw are, and needs nothing but Python: also in a
+container. `up` makes monitors and managers, `osds` OSDs and metadata servers, `gateways` these, once they have a zone.
+DESCRIPTION is JSON: conf, the cluster's ceph.conf; monitors, managers, metadata and gateways, name to address; port, of gateways;
+osds, a list of {host, address, class}; osd_bytes. What differs from servers stands in LOCAL.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ mon_osd_down_out_interval = 15
 mon_tick_interval = 2
 paxos_propose_interval = 0.1
 mgr_stats_period = 1
+mgr_service_beacon_grace = 10
 mds_beacon_interval = 1
 mds_beacon_grace = 6
 osd_pg_log_trim_min = 1
@@ -84,9 +85,10 @@ def wait(probe, what):
 def start(folder, name):
     """Start a daemon, which goes on when this program ends."""
     kind, _, number = name.partition(".")
+    program = ["radosgw", "-n", f"client.{name}"] if kind == "rgw" else [f"ceph-{kind}", "-i", number]
     with (folder / f"{name}.said").open("ab") as said:
         daemon = subprocess.Popen(
-            [f"ceph-{kind}", "-f", "-i", number, "-c", str(folder / "ceph.conf")],
+            [*program, "-f", "-c", str(folder / "ceph.conf")],
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
@@ -119,7 +121,7 @@ def up(folder, about):
     """Make monitors and managers, and start them."""
     folder.mkdir(parents=True, exist_ok=True)
     conf = about["conf"].rstrip("\n") + LOCAL.format(folder=folder, osd_bytes=about["osd_bytes"])
-    named = {"mgr": about["managers"], "mds": about.get("metadata", {})}
+    named = {"mgr": about["managers"], "mds": about.get("metadata", {}), "client.rgw": about.get("gateways", {})}
     addresses = {*about["monitors"].values(), *(osd["address"] for osd in about["osds"])}
     addresses |= {address for each in named.values() for address in each.values()}
     run("ip", "link", "set", "lo", "up")
@@ -129,6 +131,7 @@ def up(folder, about):
     for kind, daemons in named.items():
         for name, address in daemons.items():
             conf += f"[{kind}.{name}]\npublic_addr = {address}\n"
+            conf += f"rgw_frontends = beast endpoint={address}:{about['port']}\n" if kind == "client.rgw" else ""
     for number, osd in enumerate(about["osds"]):
         own = f"public_addr = {osd['address']}\ncluster_addr = {osd['address']}\n"
         conf += f"[osd.{number}]\ncrush_location = root=default host={osd['host']}\n{own}"
@@ -173,6 +176,15 @@ def add_osds(folder, about):
     wait(lambda: json.loads(ceph(folder, "osd", "stat", "-f", "json"))["num_up_osds"] == len(about["osds"]), "OSDs are up")
 
 
+def add_gateways(folder, about):
+    """Make gateways with the rights that the role gives them, and start them."""
+    for name in about["gateways"]:
+        user = f"client.rgw.{name}"
+        caps = ("mon", "allow r", "osd", "allow rwx tag rgw *=*")
+        ceph(folder, "auth", "get-or-create", user, *caps, "-o", folder / f"{user}.keyring")
+        start(folder, f"rgw.{name}")
+
+
 def make_osd(folder, number, drive_class):
     """Make an OSD on a file, and start it."""
     data = folder / f"osd-{number}"
@@ -186,8 +198,8 @@ def make_osd(folder, number, drive_class):
 
 def main(verb, folder, *names):
     """Do what is asked."""
-    if verb in ("up", "osds"):
-        (up if verb == "up" else add_osds)(folder, json.load(sys.stdin))
+    if verb in ("up", "osds", "gateways"):
+        {"up": up, "osds": add_osds, "gateways": add_gateways}[verb](folder, json.load(sys.stdin))
     elif verb == "down":
         for file in folder.glob("*.pid"):
             kill(folder, file.stem)

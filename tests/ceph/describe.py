@@ -12,25 +12,33 @@ import yaml
 OSD_BYTES = 2 * 2**30
 
 
-def describe(conf, spec):
-    """Return what daemons.py reads, with one OSD on each host that has OSDs, and all metadata servers.
+def describe(conf, *specs):
+    """Return what daemons.py reads, with one OSD on each host that has OSDs, all metadata servers and all gateways.
 
     Args:
         conf: text of ceph/ceph.conf.
-        spec: text of ceph/spec.yaml.
+        specs: texts of ceph/spec.yaml and ceph/gateways.yaml.
     """
-    documents = list(yaml.safe_load_all(spec))
+    documents = [each for spec in specs for each in yaml.safe_load_all(spec)]
     hosts = {each["hostname"]: each for each in documents if each["service_type"] == "host"}
     services = {each["service_type"]: each for each in documents if each["service_type"] != "host"}
-    files = [each for each in documents if each["service_type"] == "mds"]
+    named = {
+        kind: {
+            f"{each['service_id']}.{name}": hosts[name]["addr"]
+            for each in documents
+            if each["service_type"] == kind
+            for name in each["placement"]["hosts"]
+        }
+        for kind in ("mds", "rgw")
+    }
     device_class = services["osd"]["spec"]["crush_device_class"]
     return {
         "conf": conf,
         "monitors": dict(each.split(":") for each in services["mon"]["placement"]["hosts"]),
         "managers": {name: hosts[name]["addr"] for name in services["mgr"]["placement"]["hosts"]},
-        "metadata": {
-            f"{each['service_id']}.{name}": hosts[name]["addr"] for each in files for name in each["placement"]["hosts"]
-        },
+        "metadata": named["mds"],
+        "gateways": named["rgw"],
+        "port": services.get("rgw", {}).get("spec", {}).get("rgw_frontend_port", 0),
         "osds": [
             {"host": name, "address": host["addr"], "class": device_class}
             for name, host in hosts.items()
@@ -42,4 +50,5 @@ def describe(conf, spec):
 
 if __name__ == "__main__":
     tree = Path(sys.argv[1]) / "ceph"
-    json.dump(describe((tree / "ceph.conf").read_text(), (tree / "spec.yaml").read_text()), sys.stdout)
+    specs = (file.read_text() for file in (tree / "spec.yaml", *tree.glob("gateways.yaml")))
+    json.dump(describe((tree / "ceph.conf").read_text(), *specs), sys.stdout)

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from cluster_model.plan.model.kubernetes import Kubernetes, VolumeClass
+from cluster_model.plan.model.overlay import TenantStorage
 from cluster_model.render.services.ceph import render_ceph
 from cluster_model.transport.session import Answer, Login
 from cluster_model.verify.ceph.ask import ask_ceph, dump_asked
@@ -28,7 +29,7 @@ from tests.slowness import stretch, wait_for
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE.parents[1] / "roles/ceph_cluster/files/objects.py"
-PROGRAMS = ("ceph", "ceph-mds", "ceph-mon", "ceph-mgr", "ceph-osd", "rados", "rbd")
+PROGRAMS = ("ceph", "ceph-mds", "ceph-mon", "ceph-mgr", "ceph-osd", "curl", "rados", "radosgw", "radosgw-admin", "rbd")
 CLIENT = """
 import sys, cephfs
 user, keyring, files, path, verb, name, count = sys.argv[1:]
@@ -77,10 +78,12 @@ class Yard:
 
     def up(self):
         """Make the cluster from what is rendered; keep what the role says before there are OSDs, and where these came to."""
-        described = json.dumps(describe(self.files["ceph/ceph.conf"], self.files["ceph/spec.yaml"]))
-        self.daemons("up", given=described)
+        self.described = json.dumps(
+            describe(*(self.files[f"ceph/{name}"] for name in ("ceph.conf", "spec.yaml", "gateways.yaml")))
+        )
+        self.daemons("up", given=self.described)
         self.begun = [self.say(verb) for verb in ("check", "apply", "apply")]
-        self.daemons("osds", given=described)
+        self.daemons("osds", given=self.described)
         self.tree = self.ceph("osd", "tree")["nodes"]
 
     def ceph(self, *words):
@@ -100,6 +103,11 @@ class Yard:
 
     def close(self):
         """Nothing is open."""
+
+    def list_gateways(self):
+        """Return the gateways that the cluster knows."""
+        daemons = self.ceph("service", "dump")["services"].get("rgw", {"daemons": {}})["daemons"]
+        return sorted(each["metadata"]["id"] for number, each in daemons.items() if number != "summary")
 
     def verify(self):
         """Return what `gpuyard verify ceph` finds, by id."""
@@ -123,7 +131,11 @@ def yard(tmp_path_factory):
     tenants = [replace(theirs[name], servers=()) for name in ("perception", "planning")]  # their servers are of that example
     planning = tenants[1].storage
     coded = tuple(replace(folder, pool="bulk") for folder in planning.folders)
-    tenants[1] = replace(tenants[1], storage=replace(planning, folders=coded))
+    tenants = [
+        replace(tenants[0], storage=replace(tenants[0].storage, object_bytes=10**14)),
+        replace(tenants[1], storage=replace(planning, folders=coded, object_bytes=0)),
+        replace(theirs["inference"], name="red-team", servers=(), storage=TenantStorage((), "", "", (), (), 0)),
+    ]
     kubernetes = Kubernetes(volumes=(VolumeClass("ceph-datasets", "datasets"),))
     plan = replace(open_folder(HERE).plan, tenants=tuple(tenants), kubernetes=kubernetes)
     yard = Yard(tmp_path_factory.mktemp("c", numbered=True), plan)
@@ -147,6 +159,8 @@ def applied(yard):
     assert {pool["pool_name"] for pool in yard.ceph("osd", "dump")["pools"]} <= {"device_health_metrics"}
     code, did = yard.say("apply")
     assert (code, did) == (0, would), did
+    yard.daemons("gateways", given=yard.described)
+    wait_for(lambda: len(yard.list_gateways()) == 2, 60, "the gateways are known")
     return yard, did
 
 
@@ -183,6 +197,10 @@ def test_a_plan_becomes_pools_and_users_that_work(applied):
     yard, did = applied
     assert did["left"] == did["stale"] == []
     assert did["changes"] == [
+        "client.rgw.store: rgw_realm is store",
+        "client.rgw.store: rgw_zonegroup is store",
+        "client.rgw.store: rgw_zone is store",
+        "client.rgw.store: rgw_dns_name is s3.store.example.net",
         "CRUSH rule datasets is made",
         "pool datasets is made: 3 replicas over racks, 64 placement groups, for rbd",
         "erasure code profile archive is made",
@@ -193,8 +211,21 @@ def test_a_plan_becomes_pools_and_users_that_work(applied):
         "erasure code profile bulk is made",
         "CRUSH rule bulk is made",
         "pool bulk is made: erasure code 2+1 over racks, 32 placement groups, for cephfs",
+        "erasure code profile objects is made",
+        "CRUSH rule objects is made",
+        "pool objects is made: erasure code 2+1 over racks, 32 placement groups, for rgw",
         "CRUSH rule cephfs.home.meta is made",
         "pool cephfs.home.meta is made: 3 replicas over racks, 32 placement groups, for cephfs",
+        *(
+            told
+            for name in (".rgw.root", *(f"store.rgw.{what}" for what in ("control", "meta", "log", "buckets.non-ec")))
+            for told in (
+                f"CRUSH rule {name} is made",
+                f"pool {name} is made: 3 replicas over racks, 8 placement groups, for rgw",
+            )
+        ),
+        "CRUSH rule store.rgw.buckets.index is made",
+        "pool store.rgw.buckets.index is made: 3 replicas over racks, 32 placement groups, for rgw",
         "namespace perception of pool datasets is made",
         "namespace planning of pool datasets is made",
         "namespace kubernetes-volumes of pool datasets is made",
@@ -204,6 +235,12 @@ def test_a_plan_becomes_pools_and_users_that_work(applied):
         "folder planning of file system home is made in pool bulk, with a quota of 100 TB",
         "user client.perception is made",
         "user client.planning is made",
+        "realm store is made",
+        "zone group store of realm store is made",
+        "zone store is made, whose objects are in pool objects",
+        "user perception of object store store is made, with a quota of 100 TB",
+        "user planning of object store store is made, with no quota",
+        "user red-team of object store store is made, with no quota",
     ]
     wait_for(lambda: yard.ceph("health")["status"] == "HEALTH_OK", 60, lambda: str(yard.ceph("health", "detail")["checks"]))
     assert yard.say("check") == yard.say("apply") == (0, {"changes": [], "left": [], "stale": []})
@@ -401,6 +438,161 @@ def test_another_file_system_in_its_pools_is_refused(applied):
     assert [each["name"] for each in yard.ceph("fs", "ls")] == ["home"]
 
 
+class Buckets:
+    """Who asks gateways by S3, with curl."""
+
+    def __init__(self, yard, folder):
+        self.yard, self.folder = yard, folder
+        self.store = yard.plan.ceph.store
+        self.where = f"{self.store.servers[0].address}:{self.store.port}"
+
+    def find_keys(self, user):
+        """Return the keys of a tenant, as its administrator finds them."""
+        about = json.loads(self.yard.inside("radosgw-admin", "user", "info", f"--uid={user.replace('-', '_')}${user}").stdout)
+        return ":".join(about["keys"][0][key] for key in ("access_key", "secret_key"))
+
+    def ask(self, keys, method, path, content=None, at=None, resolve=()):
+        """Return the status and what was said to a request, signed with keys where there are any."""
+        signed = (
+            ["--aws-sigv4", "aws:amz:store:s3", "--user", keys, "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD"] if keys else []
+        )
+        body = []
+        if content is not None:
+            (self.folder / "content").write_bytes(content)
+            body = ["-T", self.folder / "content"]
+        words = [
+            "-sS",
+            "--max-time",
+            "60",
+            "-o",
+            self.folder / "said",
+            "-w",
+            "%{http_code}",
+            "-X",
+            method,
+            *signed,
+            *body,
+            *resolve,
+        ]
+        (self.folder / "said").write_bytes(b"")
+        code = self.yard.inside("curl", *words, f"http://{at or self.where}/{path}").stdout
+        return int(code), (self.folder / "said").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def buckets(applied, tmp_path_factory):
+    return Buckets(applied[0], tmp_path_factory.mktemp("s3"))
+
+
+def test_a_tenant_has_its_buckets_and_no_other(buckets, applied):
+    yard, _ = applied
+    own, other = buckets.find_keys("perception"), buckets.find_keys("planning")
+    content = os.urandom(5 * 10**6)
+    for keys, text in ((own, content), (other, b"another")):  # each has a bucket of this name
+        assert buckets.ask(keys, "PUT", "data") == (200, b"")
+        assert buckets.ask(keys, "PUT", "data/o", text) == (200, b"")
+        assert buckets.ask(keys, "GET", "data/o") == (200, text)
+    assert yard.inside("rados", "-p", "objects", "ls").stdout
+    second = f"{buckets.store.servers[1].address}:{buckets.store.port}"
+    assert buckets.ask(own, "GET", "data/o", at=second) == (200, content)
+    for keys, path, status in (
+        (other, "perception%3Adata/o", 403),
+        (other, "perception%3Adata", 403),
+        ("", "perception%3Adata/o", 403),
+        (f"{own[:-1]}!", "data/o", 403),
+    ):
+        code, said = buckets.ask(keys, "GET", path)
+        assert code == status and b"<Error>" in said, (path, said)
+    hyphened = buckets.find_keys("red-team")
+    assert buckets.ask(hyphened, "PUT", "data") == buckets.ask(hyphened, "PUT", "data/o", b"red") == (200, b"")
+    # The bucket in front of the name under which clients find all gateways.
+    name = f"data.s3.store.example.net:{buckets.store.port}"
+    resolve = ["--resolve", f"{name}:{buckets.store.servers[0].address}"]
+    assert buckets.ask(own, "GET", "o", at=name, resolve=resolve) == (200, content)
+    # A key of Ceph for blocks and files opens nothing of it.
+    tenant = act_as(yard, "perception")
+    assert not tenant("rados", "-p", "objects", "ls")
+    assert not tenant("rados", "-p", "store.rgw.meta", "ls", "--all")
+
+
+def test_a_tenant_stores_no_more_than_its_quota(buckets, applied):
+    yard, _ = applied
+    [store] = yard.wanted["object_stores"]
+    keys = buckets.find_keys("planning")
+    buckets.ask(keys, "PUT", "more")
+
+    def bound(size):
+        users = [store["users"][0], {**store["users"][1], "bytes": size}, store["users"][2]]
+        return yard.say("apply", yard.changed(object_stores=[{**store, "users": users}]))[1]["changes"]
+
+    assert bound(10**6) == ["user planning of object store store has a quota of 1 MB"]
+    assert bound(10**6) == []
+    code, said = buckets.ask(keys, "PUT", "more/o", b"x" * 2 * 10**6)
+    assert code == 403 and b"QuotaExceeded" in said
+    assert bound(0) == ["user planning of object store store has no quota"]
+    assert buckets.ask(keys, "PUT", "more/o", b"x" * 2 * 10**6) == (200, b"")
+
+
+def test_a_user_that_is_not_planned_any_more_or_suspended_is_told(applied):
+    yard, _ = applied
+    [store] = yard.wanted["object_stores"]
+    told = "radosgw-admin user {} --uid='planning$planning' --rgw-realm=store --rgw-zonegroup=store --rgw-zone=store"
+    fewer = yard.changed(object_stores=[{**store, "users": [user for user in store["users"] if user["name"] != "planning"]}])
+    who = "user planning$planning of object store store"
+    stale = [f"{who}, whose keys still open its buckets: {told.format('suspend')}"]
+    assert yard.say("apply", fewer) == (0, {"changes": [], "left": [], "stale": stale})
+    yard.inside("sh", "-c", told.format("suspend"))
+    stale = [f"{who}, which is suspended, with its buckets"]
+    assert yard.say("apply", fewer) == (0, {"changes": [], "left": [], "stale": stale})
+    left = [f"user planning of object store store is suspended: {told.format('enable')}"]
+    assert yard.say("apply") == (0, {"changes": [], "left": left, "stale": []})
+    yard.inside("sh", "-c", told.format("enable"))
+    assert yard.say("check") == (0, {"changes": [], "left": [], "stale": []})
+
+
+def test_a_user_that_was_there_before_keeps_its_quota(applied):
+    yard, _ = applied
+    [store] = yard.wanted["object_stores"]
+    for words in (["user", "create", "--display-name=x"], ["quota", "set", "--quota-scope=user", "--max-size=4096"]):
+        yard.inside("radosgw-admin", *words, "--uid=other$other")
+    yard.inside("radosgw-admin", "quota", "enable", "--quota-scope=user", "--uid=other$other")
+    more = [*store["users"], {"name": "other", "uid": "other$other", "bytes": 0}]
+    code, said = yard.say("apply", yard.changed(object_stores=[{**store, "users": more}]))
+    assert code == 1 and said.startswith(
+        "user other of object store store: is there, with a quota of 0.004096 MB; expected no quota"
+    )
+    yard.inside("radosgw-admin", "user", "rm", "--uid=other$other")
+
+
+def test_a_gateway_that_dies_is_told_and_the_other_serves(buckets, applied):
+    yard, _ = applied
+    keys = buckets.find_keys("perception")
+    yard.daemons("kill", "rgw.store.control-001")
+    second = f"{buckets.store.servers[1].address}:{buckets.store.port}"
+    assert buckets.ask(keys, "GET", "data", at=second)[0] == 200
+    found = wait_for(lambda: (now := yard.verify()) and "VER056" in now and now, 120, "managers have missed it")
+    assert found["VER056"].summary == "store.control-001 is not there, one of the gateways to objects"
+    yard.daemons("start", "rgw.store.control-001")
+    wait_for(lambda: "VER056" not in yard.verify(), 60, lambda: str(yard.verify()))
+
+
+def test_another_pool_and_zones_of_others_are_refused(applied):
+    yard, _ = applied
+    [store] = yard.wanted["object_stores"]
+    for change, said in (
+        ({"pool": "archive"}, "zone store: objects in pool objects; expected archive; fix: buckets look for their objects there"),
+        ({"zone": "other"}, "zone group store: zone store is its master; expected other; fix: plan ceph.object.zone: store"),
+        ({"realm": "other"}, "zone group store: in no realm, or another; expected in realm other; fix: plan the realm"),
+        (
+            {"zonegroup": "other"},
+            "realm store: another zone group is its master; expected other; fix: plan ceph.object.zonegroup",
+        ),
+    ):
+        code, why = yard.say("apply", yard.changed(object_stores=[{**store, **change}]))
+        assert code == 1 and said in why, (change, why)
+    assert json.loads(yard.inside("radosgw-admin", "realm", "list").stdout)["realms"] == ["store"]
+
+
 def test_another_cluster_is_refused(applied):
     yard, _ = applied
     other = "00000000-0000-4000-8000-000000000000"
@@ -578,3 +770,13 @@ def test_a_silent_cluster_is_told(applied, tmp_path):
     words = ("/usr/bin/python3", "-IS", "-c", program, "look")
     done = yard.inside(*words, check=False, CEPH_CONF=str(tmp_path / "ceph.conf"), CEPH_ARGS=f"--keyring {tmp_path}/keyring")
     assert done.returncode == 1 and "ceph fsid" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_gateways_without_a_realm_keep_sight_of_their_buckets(applied):
+    """A cluster whose zones are in none: a realm that is made becomes the default one at once, so none is made. Comes last."""
+    yard, _ = applied
+    yard.inside("radosgw-admin", "realm", "delete", "--rgw-realm=store")
+    code, said = yard.say("apply")
+    assert code == 1 and said.startswith("zones without a realm: store; expected none, or gateways lose sight of their buckets")
+    yard.inside("radosgw-admin", "realm", "create", "--rgw-realm=store")
+    assert json.loads(yard.inside("radosgw-admin", "realm", "list").stdout)["default_info"]

@@ -1,6 +1,6 @@
-"""What Ceph itself makes of a spec file; run by the Python that has Ceph's packages. Prints JSON.
+"""What Ceph itself makes of spec files; run by the Python that has Ceph's packages. Prints JSON.
 
-Argument: the file. Standard input: the drives of each host, {host: [[path, bytes, spins, is empty]]}.
+Arguments: the files. Standard input: the drives of each host, {host: [[path, bytes, spins, is empty]]}.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def see(path, size, spins, is_empty):
     return Device(path=path, available=is_empty, sys_api=seen)
 
 
-def main(file, drives):
+def main(files, drives):
     """Print hosts, what runs where, and which drives of which host become OSDs by which command."""
-    documents = [each for each in yaml.safe_load_all(Path(file).read_text()) if each]
+    documents = [each for file in files for each in yaml.safe_load_all(Path(file).read_text()) if each]
     hosts = [HostSpec.from_json(each) for each in documents if each["service_type"] == "host"]
     for host in hosts:
         host.validate()
@@ -50,4 +50,4 @@ def main(file, drives):
     sys.stdout.write(json.dumps(told))
 
 
-main(sys.argv[1], json.load(sys.stdin))
+main(sys.argv[1:], json.load(sys.stdin))

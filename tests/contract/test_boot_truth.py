@@ -76,8 +76,8 @@ def read_zones(tree):
         zone = path[4:-5]
         for label, kind, value in RECORD.findall(data.decode()):
             if kind == "A":
-                # Each control server has an API server; test_kubernetes_kubeadm.py knows which.
-                if label in {"kubernetes", "kubernetes-storage"}:
+                # Each control server has an API server, which test_kubernetes_kubeadm.py knows, and gateways have one name.
+                if label in {"kubernetes", "kubernetes-storage", "s3", "*.s3"}:
                     continue
                 assert label not in forward
                 forward[label] = value
@@ -116,6 +116,13 @@ def test_zones_name_what_the_inventory_says(name):
     services = {key: forward.pop(key) for key in [*forward] if key == "boot" or re.fullmatch(r"ns\d", key)}
     assert forward == reverse
     assert services["boot"] == plan_of(name).provisioning.servers[0].address
+
+
+def test_all_gateways_have_one_name_and_a_bucket_may_stand_before_it():
+    text = tree_of("driving")["dns/driving.example.net.zone"].decode()
+    gateways = [server.address for server in plan_of("driving").ceph.store.servers]
+    for label in ("s3", "*.s3"):
+        assert re.findall(rf"^{re.escape(label)} IN A (\S+)$", text, re.M) == gateways
 
 
 @pytest.mark.parametrize("name", NAMES)

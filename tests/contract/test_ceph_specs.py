@@ -41,10 +41,10 @@ def write(plan, folder, deploy="cephadm"):
 
 
 def judge(folder, drives):
-    """Return what Ceph makes of a spec file."""
+    """Return what Ceph makes of spec files."""
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("GPUYARD_CEPH_PYTHON", "")}
     done = subprocess.run(
-        [PYTHON, JUDGE, folder / "spec.yaml"],
+        [PYTHON, JUDGE, folder / "spec.yaml", *folder.glob("gateways.yaml")],
         input=json.dumps(drives),
         capture_output=True,
         text=True,
@@ -78,7 +78,11 @@ def test_ceph_reads_each_example_as_planned(example, tmp_path):
     assert [f"{host['addr']}/32" for host in told["hosts"]] == [storage[host["hostname"]] for host in told["hosts"]]
     monitors = [monitor.name for monitor in ceph.monitors]
     assert (told["services"]["mon"], told["services"]["mgr"]) == (monitors, monitors[:2])
-    assert sorted(told["services"]["crash"]) == sorted({*monitors, *(host.name for host in ceph.hosts)})
+    gateways = [server.name for server in ceph.store.servers] if ceph.store else []
+    assert sorted(told["services"]["crash"]) == sorted({*monitors, *gateways, *(host.name for host in ceph.hosts)})
+    assert {name: hosts for name, hosts in told["services"].items() if name.startswith("rgw.")} == (
+        {f"rgw.{ceph.store.zone}": gateways} if ceph.store else {}
+    )
     assert {name: [len(taken) for _, taken, _ in found] for name, found in told["osds"].items()} == {
         host.name: [host.osds] for host in ceph.hosts
     }

@@ -33,12 +33,14 @@ class PoolShape(NamedTuple):
 
 
 def list_pools(design: Design) -> Iterator[PoolShape]:
-    """Yield the pools of Ceph, those of file systems' metadata last; none where there is no Ceph."""
+    """Yield the pools of Ceph, then those of file systems' metadata, and one of gateways', which are alike; none without Ceph."""
     ceph = design.cluster.ceph
     for name, pool in (ceph.pools if ceph else {}).items():
         yield PoolShape(f"ceph.pools.{name}.{'erasure' if pool.erasure else 'replicas'}", name, *pool.shape)
     for name, files in (ceph.filesystems if ceph else {}).items():
         yield PoolShape(f"ceph.filesystems.{name}.metadata_replicas", name_metadata(name), files.metadata_replicas, 0, 0)
+    for own in design.plan.ceph.store.own[-1:] if design.plan.ceph.store else ():
+        yield PoolShape("ceph.object.metadata_replicas", own.name, own.size, 0, 0)
 
 
 def _domains(design: Design) -> Counter[str]:

@@ -12,8 +12,24 @@ from cluster_model.checks.services.ceph import list_pools
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
 
+GROUPS = {
+    "ceph.hosts": "OSDs",
+    "ceph.monitors": "monitors",
+    "ceph.metadata_hosts": "metadata servers",
+    "ceph.object.hosts": "gateways",
+}
+"""What runs on servers of each group that an intent names for Ceph."""
 HALF = 0.5
 """Part of what the drives of a host give that its ports have to carry. Our own choice."""
+
+
+def list_groups(design: Design) -> dict[str, str]:
+    """Return the server groups that are named for daemons of Ceph, by where they are."""
+    ceph = design.cluster.ceph
+    if ceph is None:
+        return {}
+    named = (ceph.hosts, ceph.monitors, ceph.metadata_hosts, ceph.object.hosts if ceph.object else None)
+    return {where: name for where, name in zip(GROUPS, named, strict=True) if name is not None}
 
 
 class ManyReplicas(Rule):
@@ -181,7 +197,7 @@ class CephOnGpuServers(Rule):
     """Keep Ceph's daemons off servers that train.
 
     What it checks:
-        `ceph.hosts`, `ceph.monitors` and `ceph.metadata_hosts` are not groups of GPU servers.
+        `ceph.hosts`, `ceph.monitors`, `ceph.metadata_hosts` and `ceph.object.hosts` are not groups of GPU servers.
 
     Why it matters:
         GPU servers are rebooted, drained and capped for jobs. Every time data is rebuilt or a vote is missing, and the OSDs take
@@ -197,18 +213,15 @@ class CephOnGpuServers(Rule):
     id, severity, title = "CEP016", "warning", "Ceph on GPU servers"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph = design.cluster.ceph
-        parts = (("hosts", "OSDs"), ("monitors", "monitors"), ("metadata_hosts", "metadata servers"))
-        for key, what in parts if ceph is not None else ():
-            name = getattr(ceph, key)
-            servers = design.group(name) if name else []
+        for where, name in list_groups(design).items():
+            servers = design.group(name)
             if servers and servers[0].gpus:
                 yield self.finding(
-                    f"ceph.{key}",
-                    f"{what} of Ceph run on {name}, which have GPUs",
+                    where,
+                    f"{GROUPS[where]} of Ceph run on {name}, which have GPUs",
                     "storage or control servers",
                     f"{name} ({servers[0].model})",
-                    f"name a group of storage{'' if key == 'hosts' else ' or control'} servers",
+                    f"name a group of storage{'' if where == 'ceph.hosts' else ' or control'} servers",
                 )
 
 

@@ -220,7 +220,7 @@ def _find_owner(design: Design, name: str) -> str:
         else "a PDU"
         if any(pdu.name == name for pdu in design.plan.pdus)
         else "a service of the zone"
-        if SERVICE_NAME.fullmatch(name)
+        if SERVICE_NAME.fullmatch(name) or (design.plan.ceph.store and name == "s3")
         else ""
     )
 

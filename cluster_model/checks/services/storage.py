@@ -1,5 +1,5 @@
 # ruff: noqa: D102  (what `find` does stands in Rule)
-"""Rules about what is served over the storage network, the STO family, and about file systems of Ceph, part of the CEP family."""
+"""Rules about what is served over the storage network, the STO family, and about files and objects in Ceph, part of CEP."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from collections.abc import Iterator
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
+from cluster_model.checks.services.ceph_layout import list_groups
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.services.addresses import find_address
 
 FAMILIES = {"STO": "Storage"}
+DAEMONS = range(6800, 7569)
+"""Ports of OSDs, managers and metadata servers. Source: Ceph's options ms_bind_port_min and ms_bind_port_max."""
 
 
 class ServedWithoutPorts(Rule):
     """Serve storage only from servers that are on the storage network.
 
     What it checks:
-        Servers of `ceph.hosts`, `ceph.monitors`, `ceph.metadata_hosts` and `networks.storage.nvme_of.targets` have ports on the
-        storage network.
+        Servers of `ceph.hosts`, `ceph.monitors`, `ceph.metadata_hosts`, `ceph.object.hosts` and
+        `networks.storage.nvme_of.targets` have ports on the storage network.
 
     Why it matters:
         Without one, Ceph binds to whatever address it finds, in the end the provisioning network of 1 Gb/s, and NVMe targets
@@ -35,10 +38,10 @@ class ServedWithoutPorts(Rule):
     id, title = "STO001", "storage served by servers that are not on its network"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph, storage = design.cluster.ceph, design.cluster.networks.storage
+        storage = design.cluster.networks.storage
         first: dict[str, str] = {}  # by group, where it is named first
-        for key in ("hosts", "monitors", "metadata_hosts") if ceph is not None else ():
-            first.setdefault(getattr(ceph, key), f"ceph.{key}")
+        for where, group in list_groups(design).items():
+            first.setdefault(group, where)
         served = list(first.items())
         if storage is not None and storage.nvme_of is not None:
             served += [(name, f"networks.storage.nvme_of.targets.{at}") for at, name in enumerate(storage.nvme_of.targets)]
@@ -255,3 +258,121 @@ class KernelBesideOsds(Rule):
                     "kernel",
                     "set driver to fuse",
                 )
+
+
+class ObjectPool(Rule):
+    """Lay the object store into a pool that is there for it.
+
+    What it checks:
+        `ceph.object.pool` has application `rgw`, and no file system lies in it.
+
+    Why it matters:
+        Ceph warns of a pool with two applications, and a user with rights to one reads what the other has written.
+
+    How to fix:
+        Name another pool, and leave its `application` out.
+
+    Source:
+        Ceph documentation, pools, associating a pool with an application.
+    """
+
+    id, title = "CEP032", "pool that an object store cannot lie in"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph = design.cluster.ceph
+        if ceph is None or ceph.object is None:
+            return
+        pool = ceph.object.pool
+        application = ceph.find_application(pool)
+        if application != "rgw":
+            summary, fix = f"pool {pool} of the object store is for {application}", "name another pool"
+            yield self.finding("ceph.object.pool", summary, "a pool for rgw alone", application, fix)
+
+
+class LoneGateway(Rule):
+    """Have gateways to an object store in two racks.
+
+    What it checks:
+        There are as many hosts for gateways as `ceph.object.count` says, two or more of them, and not all in one rack.
+
+    Why it matters:
+        When the only gateway goes, or the rack of all of them, nobody reads or writes an object until it is back.
+
+    How to fix:
+        Set `count` to 2 or more, or name a group with more servers under `ceph.object.hosts`.
+
+    Source:
+        Ceph, doc/cephadm/services/rgw.rst: several gateways, with an address in front, for one that is always there.
+    """
+
+    id, severity, title = "CEP033", "warning", "object store that goes with one host or rack"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph, store = design.cluster.ceph, design.plan.ceph.store
+        if ceph is None or ceph.object is None or store is None:
+            return
+        names, wanted = [server.name for server in store.servers], max(2, ceph.object.count)
+        racks = {design.servers[name].rack for name in names}
+        if len(names) < wanted:
+            summary = f"there {'is 1 gateway' if len(names) == 1 else f'are {len(names)} gateways'} to the object store"
+            fix = "name a larger group under ceph.object.hosts" if len(names) < ceph.object.count else "set count to 2"
+            yield self.finding("ceph.object.count", summary, f"{wanted} of them", list_names(names), fix)
+        elif len(racks) == 1:
+            summary = f"all gateways to the object store stand in rack {racks.pop()}"
+            fix = "deal the group over more racks, or name another group under ceph.object.hosts"
+            yield self.finding("ceph.object", summary, "two racks", list_names(names), fix)
+
+
+class GatewayPortTaken(Rule):
+    """Give gateways a port that nothing else listens at.
+
+    What it checks:
+        `ceph.object.port` against what else is planned on the gateways' hosts: SSH and BGP, Ceph's other daemons, NVMe-oF
+        targets, the boot server and the name server, the parts of Kubernetes, and the ports that it deals out to services.
+
+    Why it matters:
+        Who comes second does not start: at the next restart that may be a monitor.
+
+    How to fix:
+        Take another port, such as 8080.
+
+    Source:
+        Ceph, network configuration reference; Kubernetes documentation, ports and protocols.
+    """
+
+    id, title = "CEP034", "port of gateways that something else has"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        store = design.plan.ceph.store
+        for server in store.servers if store else ():
+            owner = next((what for what, ports in list_listeners(design, server.name) if store and store.port in ports), "")
+            if store and owner:
+                summary = f"gateways to the object store listen at port {store.port}, as {owner} on {server.name}"
+                yield self.finding("ceph.object.port", summary, "a port of their own", str(store.port), "take 8080, or another")
+                return
+
+
+def list_listeners(design: Design, name: str) -> Iterator[tuple[str, range | tuple[int, ...]]]:
+    """Yield what listens on a server beside gateways, each with its TCP ports."""
+    plan = design.plan
+    ceph, kubernetes = plan.ceph, plan.kubernetes
+    yield "SSH or BGP does", (22, 179)
+    if name in {monitor.name for monitor in ceph.monitors}:
+        yield "the monitor does", (3300, 6789)
+    managers = {manager.name for manager in ceph.managers}
+    if name in managers:
+        yield "what managers show does", (8443, 9283)
+    nvme = design.cluster.networks.storage.nvme_of if design.cluster.networks.storage else None
+    if nvme and design.servers[name].group in nvme.targets:
+        yield "the NVMe-oF target does", (nvme.port, 8009)
+    busy = {host.name for host in ceph.hosts} | managers
+    if name in busy | {server.name for files in ceph.filesystems for server in files.servers}:
+        yield "Ceph's other daemons may", DAEMONS
+    if name in {server.name for server in plan.provisioning.servers}:
+        yield "the boot server and the name server do", (53, 80)
+    nodes = {node.name: node for node in kubernetes.nodes}
+    if name in nodes:
+        yield "Kubernetes does", (kubernetes.endpoint.port, 10248, 10249, 10250, 10256)
+        yield "services of Kubernetes may", range(30000, 32768)
+        if nodes[name].is_control:
+            yield "Kubernetes' control plane does", (6443, 2379, 2380, 2381, 10257, 10259)

@@ -147,13 +147,13 @@ class EmptyShare(Rule):
     """Give a tenant with `ceph` something there.
 
     What it checks:
-        `ceph` of each tenant names pools or file systems.
+        `ceph` of each tenant names pools, file systems or `object`.
 
     Why it matters:
         It has no user, and no key that opens anything: what was planned for it was left out.
 
     How to fix:
-        Name `pools` or `filesystems`, or take `ceph` away.
+        Name `pools`, `filesystems` or `object`, or take `ceph` away.
 
     Source:
         Tenants' users are made from what they may use.
@@ -163,12 +163,13 @@ class EmptyShare(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for tenant in design.plan.tenants:
-            if tenant.storage is not None and not tenant.storage.pools and not tenant.storage.folders:
+            share = tenant.storage
+            if share is not None and not share.pools and not share.folders and share.object_bytes is None:
                 yield self.finding(
                     f"tenants.{tenant.name}.ceph",
                     f"{tenant.name} has a share of Ceph with nothing in it",
-                    "pools, or filesystems",
-                    "neither",
+                    "pools, filesystems or object",
+                    "none of them",
                     "name them, or take ceph away",
                 )
 
@@ -209,7 +210,8 @@ class QuotasAboveStore(Rule):
     """Know that tenants may store more than there is room for.
 
     What it checks:
-        The sum of `quota_tb` of all folders in a pool, against what is planned for the pool up to the waterline.
+        The sum of `quota_tb` of all folders in a pool, or in the object store, against what is planned for the pool up to the
+        waterline.
 
     Why it matters:
         Not every tenant can store what it was promised: Ceph is too full to heal before the quotas bind, and the one who writes
@@ -227,20 +229,57 @@ class QuotasAboveStore(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph = design.plan.ceph
         room = {pool.name: pool.share * ceph.stored_tb(ceph.waterline) for pool in ceph.pools}
-        promised: dict[tuple[str, str], list[tuple[str, float]]] = {}
+        promised: dict[tuple[str, str, str], list[tuple[str, float]]] = {}
         for tenant in design.plan.tenants:
             for folder in tenant.folders:
-                if folder.quota_bytes:
-                    promised.setdefault((folder.filesystem, folder.pool), []).append((tenant.name, folder.quota_bytes / 10**12))
-        for (files, pool), quotas in promised.items():
+                place = (f"ceph.filesystems.{folder.filesystem}", f"file system {folder.filesystem}", folder.pool)
+                promised.setdefault(place, []).append((tenant.name, folder.quota_bytes / 10**12))
+            if ceph.store and tenant.storage and tenant.storage.object_bytes:
+                place = ("ceph.object", "the object store", ceph.store.pool)
+                promised.setdefault(place, []).append((tenant.name, tenant.storage.object_bytes / 10**12))
+        for (where, what, pool), quotas in promised.items():
             total = sum(quota for _, quota in quotas)
             if pool in room and total > room[pool] > 0:
                 yield self.finding(
-                    f"ceph.filesystems.{files}",
-                    f"quotas in file system {files} come to {total:,.1f} TB, and pool {pool} can hold {room[pool]:,.1f}",
+                    where,
+                    f"quotas in {what} come to {total:,.1f} TB, and pool {pool} can hold {room[pool]:,.1f}",
                     f"<= {room[pool]:,.1f} TB in all, up to the waterline",
-                    list_names(f"{name} {quota:g}" for name, quota in quotas),
+                    list_names(f"{name} {quota:g}" for name, quota in quotas if quota),
                     f"lower quotas by {total - room[pool]:,.1f} TB, or give {pool} a larger share",
+                )
+
+
+class GatewayOnTenant(Rule):
+    """Keep gateways off servers where a tenant is root.
+
+    What it checks:
+        Gateways are on no servers that are a tenant's own, unless it is `shared`, where other tenants have buckets.
+
+    Why it matters:
+        The key of a gateway opens the objects of all tenants.
+
+    How to fix:
+        Name another group under `ceph.object.hosts`, or set `shared: true` for the tenant where it is the operator's own.
+
+    Source:
+        Ceph, RGW: gateways keep tenants apart, and Ceph knows no more than the gateway.
+    """
+
+    id, severity, title = "TEN019", "warning", "gateways to all objects on a tenant's servers"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        store, tenants = design.plan.ceph.store, design.plan.tenants
+        users = {tenant.name for tenant in tenants if tenant.storage and tenant.storage.object_bytes is not None}
+        for tenant in tenants if store else ():
+            met = [server.name for server in (store.servers if store else ()) if server.name in tenant.servers]
+            others = sorted(users - {tenant.name})
+            if met and others and not tenant.shared:
+                yield self.finding(
+                    "ceph.object.hosts",
+                    f"servers of {tenant.name} have gateways, whose keys open the objects of {list_names(others)} too",
+                    "servers that are no tenant's",
+                    list_names(met),
+                    f"name another group, or set tenants.{tenant.name}.shared where nobody but you is root on them",
                 )
 
 

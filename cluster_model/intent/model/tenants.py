@@ -64,6 +64,13 @@ class TenantFiles(Model):
     """Pool of the file system that its files lie in; default: the first one."""
 
 
+class TenantObjects(Model):
+    """A tenant's user of the object store, with whose keys no bucket of another tenant is read."""
+
+    quota_tb: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    """What its buckets may hold together, TB (10^12 bytes), copies counted once. Default: no quota."""
+
+
 class TenantCeph(Model):
     """What a tenant has of the shared Ceph."""
 
@@ -71,6 +78,8 @@ class TenantCeph(Model):
     """Pools of `ceph.pools` that it may use, inside a namespace of its own."""
     filesystems: dict[Name, TenantFiles] = {}
     """File systems of `ceph.filesystems` in which it has a folder."""
+    object: TenantObjects | None = None
+    """Buckets in the object store, `ceph.object`."""
 
 
 class Tenant(Model):

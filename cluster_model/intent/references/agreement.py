@@ -12,7 +12,7 @@ from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.networks import Fabric
 from cluster_model.intent.model.servers import Role, ServerGroup
 from cluster_model.intent.model.site import RackGroup, Racks
-from cluster_model.intent.references.refusals import check_group, check_ids, check_pools, refuse
+from cluster_model.intent.references.refusals import check_group, check_ids, check_pool, check_pools, refuse
 from cluster_model.intent.references.services import list_services
 from cluster_model.intent.references.tenants import check_tenants
 from cluster_model.names import DeviceName, format_rack, parse_name
@@ -180,6 +180,10 @@ def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:
         for name, files in cluster.ceph.filesystems.items():
             yield from check_pools(f"ceph.filesystems.{name}.pools", files.pools, cluster.ceph.pools)
             named += [(f"ceph.filesystems.{name}.clients.{index}", group) for index, group in enumerate(files.clients)]
+        if cluster.ceph.object is not None:
+            yield from check_pool("ceph.object.pool", cluster.ceph.object.pool, cluster.ceph.pools)
+            if cluster.ceph.object.hosts is not None:
+                named.append(("ceph.object.hosts", cluster.ceph.object.hosts))
         for name, pool in cluster.ceph.pools.items():
             if (pool.replicas is None) == (pool.erasure is None):
                 summary = (

@@ -62,11 +62,15 @@ def check_pools(where: str, names: Iterable[str], pools: Iterable[str]) -> Itera
     """Yield INT027 for each name that is no pool of Ceph; `where` is the list of them."""
     known = list(pools)
     for index, name in enumerate(names):
-        if name not in known:
-            fix = suggest(name, known, "add it to ceph.pools, or name another")
-            yield refuse(
-                "INT027", f"{where}.{index}", f"there is no Ceph pool {name}", list_known(known, "a pool of ceph.pools"), fix
-            )
+        yield from check_pool(f"{where}.{index}", name, known)
+
+
+def check_pool(where: str, name: str, pools: Iterable[str]) -> Iterator[Diagnostic]:
+    """Yield INT027 where a name is no pool of Ceph."""
+    known = list(pools)
+    if name not in known:
+        fix = suggest(name, known, "add it to ceph.pools, or name another")
+        yield refuse("INT027", where, f"there is no Ceph pool {name}", list_known(known, "a pool of ceph.pools"), fix)
 
 
 def check_templates(value: Any, where: str = "") -> Iterator[Diagnostic]:

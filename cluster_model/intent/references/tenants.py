@@ -127,3 +127,7 @@ def _check_pools(cluster: Cluster, name: str, tenant: Tenant) -> Iterator[Diagno
             yield refuse(
                 "INT027", f"tenants.{name}.ceph.filesystems.{files}@key", f"there is no file system {files}", expected, fix
             )
+    if tenant.ceph.object is not None and cluster.ceph.object is None:
+        fix = "add object: to ceph with its pool, or take it away here"
+        where = f"tenants.{name}.ceph.object@key"
+        yield refuse("INT027", where, f"{name} has buckets, and there is no object store", "ceph.object", fix)

@@ -30,6 +30,11 @@ EXAMPLES: dict[str, Any] = {
     "home.pool": "archive",
     "quota_tb": 50,
     "metadata_hosts": "control",
+    "object": {"pool": "archive"},
+    "object.hosts": "control",
+    "realm": "lab",
+    "zonegroup": "lab",
+    "zone": "lab",
     "cache_gib": 16,
     "clients": ["gpu"],
     "mount": "/mnt/home",
@@ -51,7 +56,7 @@ class CephPool(Model):
     """Part of the stored data that this pool will hold; pools that say none share the rest evenly."""
     application: Name | None = None
     """What the pool is for, as Ceph tags it: `rbd` for block devices, `cephfs`, `rgw`, or a name of your own. Default: `cephfs`
-    where a file system lies in it, else `rbd`."""
+    where a file system lies in it, `rgw` where the object store does, else `rbd`."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -93,6 +98,27 @@ class CephFilesystem(Model):
     """What mounts it: the kernel's own driver, or ceph-fuse, a program that needs none."""
 
 
+class CephObject(Model):
+    """An object store: the pool that it lies in, and the gateways by which S3 reaches it."""
+
+    pool: Name
+    """Pool of `ceph.pools` that holds what is in objects."""
+    hosts: Name | None = None
+    """Server group with the gateways; default: servers of the group that the monitors are on."""
+    count: Annotated[int, Field(ge=1, le=64)] = 2
+    """Gateways, each on a server of its own."""
+    port: Annotated[int, Field(ge=1, le=65535)] = 8080
+    """TCP port at which they answer, by HTTP without encryption."""
+    realm: Name | None = None
+    """Realm, as RGW calls what zones belong to; default: the cluster's `name`."""
+    zonegroup: Name | None = None
+    """Zone group in it, which S3 knows as the region; default: as the realm."""
+    zone: Name | None = None
+    """The one zone in that, of which gateways' pools have their names; default: as the realm."""
+    metadata_replicas: Annotated[int, Field(ge=1, le=10)] = 3
+    """Copies of users, logs and what is in which bucket, in pools that are made for them: `ZONE.rgw.…`."""
+
+
 class Ceph(Model):
     """Ceph on the storage servers."""
 
@@ -120,6 +146,8 @@ class Ceph(Model):
     """File systems by name; add new ones at the end."""
     metadata_hosts: Name | None = None
     """Server group with the metadata servers of file systems; default: servers of the group that the monitors are on."""
+    object: CephObject | None = None
+    """An object store, reached by S3."""
     fill_target: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Raw fill that you plan to run at; checked against the waterline, above which Ceph cannot heal. Default: not checked."""
     expand_at: Annotated[float, Field(gt=0, lt=1)] | None = None
@@ -132,4 +160,5 @@ class Ceph(Model):
     def find_application(self, pool: str) -> str:
         """Return what a pool is for."""
         in_files = any(pool in each.pools for each in self.filesystems.values())
-        return self.pools[pool].application or ("cephfs" if in_files else "rbd")
+        in_objects = self.object is not None and self.object.pool == pool
+        return self.pools[pool].application or ("cephfs" if in_files else "rgw" if in_objects else "rbd")

@@ -27,6 +27,7 @@ _CEPH = {
     "monitors",
     "pools",
     "filesystems",
+    "store",
     "fullest_domain",
     "fullest",
     "losses",
@@ -116,6 +117,7 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
     found.settings.extend(_compare_named("monitor", old.ceph.monitors, new.ceph.monitors))
     found.settings.extend(_compare_named("pool", old.ceph.pools, new.ceph.pools))
     found.settings.extend(_compare_named("file system", old.ceph.filesystems, new.ceph.filesystems))
+    found.settings.extend(_compare_named("object store", filter(None, [old.ceph.store]), filter(None, [new.ceph.store])))
     if old.name != new.name:
         found.settings.append(ValueChange("cluster", "name", old.name, new.name))
     if not found and any(

@@ -138,10 +138,15 @@ def _word(name: str, value: Any) -> str:
         clients = f", clients {_word('clients', value.clients)}" if value.clients else ""
         folders = f", folders in {', '.join(map(_word_folder, value.folders))}" if value.folders else ""
         pools = f"pools {', '.join(value.pools)}, " if value.pools else ""
-        return f"{pools}namespace {value.namespace}, user {value.user}{folders}{clients}"
+        user = f"namespace {value.namespace}, user {value.user}" if value.pools or value.folders else "no pools"
+        buckets = "" if value.object_bytes is None else f", buckets{_word_quota(value.object_bytes)}"
+        return f"{pools}{user}{folders}{buckets}{clients}"
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def _word_folder(folder: TenantFolder) -> str:
-    quota = f" of {folder.quota_bytes / 10**12:g} TB" if folder.quota_bytes else ""
-    return f"{folder.filesystem}{quota} (pool {folder.pool})"
+    return f"{folder.filesystem}{_word_quota(folder.quota_bytes)} (pool {folder.pool})"
+
+
+def _word_quota(quota_bytes: int) -> str:
+    return f" of {quota_bytes / 10**12:g} TB" if quota_bytes else ""

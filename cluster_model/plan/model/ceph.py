@@ -112,12 +112,36 @@ class CephFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """An object store: one zone, alone in its zone group and realm, and a gateway on each of its servers."""
+
+    realm: str
+    zonegroup: str
+    zone: str
+    pool: str  # of what is in objects
+    own: tuple[PlacedPool, ...]  # of users, logs and what is in which bucket
+    servers: tuple[DaemonHost, ...]
+    port: int
+    domain_name: str  # that of all gateways together
+
+    @property
+    def name(self) -> str:
+        """Return what it is called by."""
+        return self.zone
+
+    @property
+    def daemons(self) -> dict[str, str]:
+        """Return the host of each gateway by its name, as metadata servers have theirs."""
+        return {f"{self.zone}.{server.name}": server.name for server in self.servers}
+
+
+@dataclass(frozen=True, slots=True)
 class CephNeeds:
     """What Ceph's daemons take of the host that has the most of them, and what it has; 0 where the catalogue does not say."""
 
     host: str
     osds: int
-    daemons: tuple[str, ...]  # beside them: monitor, manager, metadata server
+    daemons: tuple[str, ...]  # beside them: monitor, manager, metadata server, gateway
     memory_gib: float
     cores: int
     drive_mb_per_s: float  # what Ceph takes all of its drives for
@@ -178,6 +202,7 @@ class CephCluster:
     osd_memory_gib: float = 0.0  # 0: as Ceph or cephadm has it
     needs: CephNeeds | None = None  # None without hosts
     filesystems: tuple[CephFiles, ...] = ()
+    store: ObjectStore | None = None
 
     @property
     def osds(self) -> int:
@@ -191,8 +216,8 @@ class CephCluster:
 
     @property
     def all_pools(self) -> tuple[PlacedPool, ...]:
-        """Return all pools, those of metadata last, which hold next to nothing."""
-        return (*self.pools, *(each.metadata for each in self.filesystems))
+        """Return all pools, those of metadata and of gateways last, which hold next to nothing."""
+        return (*self.pools, *(each.metadata for each in self.filesystems), *(self.store.own if self.store else ()))
 
     @property
     def raw_tb(self) -> float:

@@ -72,13 +72,17 @@ class TenantFolder:
 
 @dataclass(frozen=True, slots=True)
 class TenantStorage:
-    """A tenant's share of Ceph: pools, RADOS namespace, CephX user, and the service addresses that its own servers come from."""
+    """A tenant's share of Ceph: pools, RADOS namespace, CephX user, and the service addresses that its own servers come from.
+
+    `object_bytes` is what it may hold in the object store: 0 without a quota, None where it has no user there.
+    """
 
     pools: tuple[str, ...]
     namespace: str
     user: str
     clients: tuple[str, ...]
     folders: tuple[TenantFolder, ...] = ()
+    object_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from cluster_model.catalogue.types import Server as ServerBlock
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.services.ceph import Ceph
 from cluster_model.plan.model import Rack, Server
-from cluster_model.plan.model.ceph import CephCluster, CephFiles, CephNeeds, DaemonHost, OsdHost, PlacedPool
+from cluster_model.plan.model.ceph import CephCluster, CephFiles, CephNeeds, DaemonHost, ObjectStore, OsdHost, PlacedPool
 from cluster_model.plan.services.addresses import find_address
 from cluster_model.plan.services.filesystems import LEAST_PGS, plan_files, round_pgs
+from cluster_model.plan.services.gateways import plan_store
 from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses, share_raw
 
 PGS_PER_OSD = 100
@@ -24,9 +25,9 @@ DRIVE_MB_PER_S = {"ssd": 1200 * 1.048576, "hdd": 150 * 1.048576}
 """Source: Ceph's options osd_mclock_max_sequential_bandwidth_ssd and _hdd, 1200 and 150 MiB/s."""
 OSD_GIB = 4.0
 """Source: Ceph's option osd_memory_target."""
-DAEMON_GIB = {"monitor": 2.0, "manager": 4.0}
-"""Memory of a daemon. Source: Ceph's option mon_memory_target, and what cephadm leaves to a manager, src/pybind/mgr/cephadm/
-autotune.py, min_size_by_type."""
+DAEMON_GIB = {"monitor": 2.0, "manager": 4.0, "gateway": 1.0}
+"""Memory of a daemon. Source: Ceph's option mon_memory_target, and what cephadm leaves to managers and gateways, src/pybind/mgr/
+cephadm/autotune.py, min_size_by_type and default_size."""
 CACHE_GIB, CACHE_SPARE = 4.0, 1.5
 """Cache of a metadata server, and how far it may pass that before Ceph warns. Source: Ceph's options mds_cache_memory_limit and
 mds_health_cache_threshold."""
@@ -61,17 +62,11 @@ def plan_ceph(cluster: Cluster, model: ServerBlock | None, servers: Sequence[Ser
     recovery = ceph.recovery
     mb_per_s = recovery.osd_mb_per_s or DRIVE_MB_PER_S[device_class] * RECOVERY[recovery.profile] / ceph.osds_per_device
     terms = Terms(ceph.imbalance, mb_per_s, recovery.osd_mb_per_s is not None, ceph.fill_target or 0.0)
-    able = list_monitor_hosts(cluster, servers)
-    monitors = tuple(DaemonHost(server.name, _find_storage(server)) for server in able[: ceph.monitor_count])
-    able = list_metadata_hosts(cluster, servers)
-    files = tuple(
-        plan_files(
-            ceph,
-            [DaemonHost(server.name, _find_storage(server)) for server in able],
-            sum(host.osds for host in hosts) * PGS_PER_OSD,
-            servers,
-        )
-    )
+    monitors = _list_hosts(cluster, servers)[: ceph.monitor_count]
+    groups = sum(host.osds for host in hosts) * PGS_PER_OSD
+    files = tuple(plan_files(ceph, _list_hosts(cluster, servers, ceph.metadata_hosts), groups, servers))
+    able = _list_hosts(cluster, servers, ceph.object.hosts if ceph.object else None)
+    store = plan_store(cluster.name, cluster.site.domain, ceph, able, groups)
     return CephCluster(
         hosts,
         ceph.failure_domain,
@@ -89,16 +84,20 @@ def plan_ceph(cluster: Cluster, model: ServerBlock | None, servers: Sequence[Ser
         recovery.profile,
         ceph.deploy,
         ceph.osd_memory_gib or 0.0,
-        _find_needs(ceph, model, hosts, _list_daemons(monitors, files), device_class),
+        _find_needs(ceph, model, hosts, _list_daemons(monitors, files, store), device_class),
         files,
+        store,
     )
 
 
-def _list_daemons(monitors: Sequence[DaemonHost], files: Sequence[CephFiles]) -> dict[str, list[tuple[str, float]]]:
+def _list_daemons(
+    monitors: Sequence[DaemonHost], files: Sequence[CephFiles], store: ObjectStore | None
+) -> dict[str, list[tuple[str, float]]]:
     """Return by host what runs there beside OSDs, each with its memory, GiB."""
     found: dict[str, list[tuple[str, float]]] = {}
     placed = [("monitor", DAEMON_GIB["monitor"], monitors), ("manager", DAEMON_GIB["manager"], monitors[:2])]
     placed += [("metadata server", (each.cache_gib or CACHE_GIB) * CACHE_SPARE, each.servers) for each in files]
+    placed += [("gateway", DAEMON_GIB["gateway"], store.servers)] if store else []
     for what, memory_gib, hosts in placed:
         for host in hosts:
             found.setdefault(host.name, []).append((what, memory_gib))
@@ -147,10 +146,10 @@ def list_monitor_hosts(cluster: Cluster, servers: Sequence[Server]) -> list[Serv
     return [server for server in servers if server.group == (ceph.monitors or ceph.hosts)]
 
 
-def list_metadata_hosts(cluster: Cluster, servers: Sequence[Server]) -> list[Server]:
-    """Return the servers that metadata servers of file systems may be on; none where the intent has no Ceph."""
-    group = cluster.ceph.metadata_hosts if cluster.ceph else None
-    return [server for server in servers if server.group == group] if group else list_monitor_hosts(cluster, servers)
+def _list_hosts(cluster: Cluster, servers: Sequence[Server], group: str | None = None) -> tuple[DaemonHost, ...]:
+    """Return the servers that daemons may be on: those of a group, or else those that monitors may be on."""
+    able = [server for server in servers if server.group == group] if group else list_monitor_hosts(cluster, servers)
+    return tuple(DaemonHost(server.name, _find_storage(server)) for server in able)
 
 
 def _find_storage(server: Server) -> str:

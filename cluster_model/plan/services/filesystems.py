@@ -17,7 +17,7 @@ SHARE = 0.005
 """Part of all OSDs' placement groups that a pool of metadata is dealt, before the next. Our own choice."""
 BIAS = 4
 """How many times as many groups a pool of metadata is dealt as its bytes say. Source: Ceph, mon/FSCommands.cc, which sets
-pg_autoscale_bias."""
+pg_autoscale_bias, and for what is in which bucket its option rgw_rados_pool_autoscale_bias."""
 
 
 def plan_files(ceph: Ceph, hosts: Sequence[DaemonHost], groups: int, servers: Sequence[Server]) -> Iterator[CephFiles]:
@@ -49,7 +49,17 @@ def plan_files(ceph: Ceph, hosts: Sequence[DaemonHost], groups: int, servers: Se
 
 def _plan_metadata(name: str, files: CephFilesystem, groups: int) -> PlacedPool:
     size = files.metadata_replicas
-    return PlacedPool(name_metadata(name), size, 0, 0, 0.0, round_pgs(groups * SHARE * BIAS / size), "cephfs")
+    return PlacedPool(name_metadata(name), size, 0, 0, 0.0, deal_metadata(groups, size), "cephfs")
+
+
+def deal_metadata(groups: int, size: int) -> int:
+    """Return the placement groups of a pool of metadata.
+
+    Args:
+        groups: those that all pools together should have, copies counted.
+        size: its copies.
+    """
+    return round_pgs(groups * SHARE * BIAS / size)
 
 
 def name_metadata(name: str) -> str:

@@ -136,10 +136,16 @@ def _plan_storage(cluster: Cluster, membership: Membership, name: str, tenant: T
     )
     first = {files: each.pools[0] for files, each in (cluster.ceph.filesystems if cluster.ceph else {}).items()}
     folders = tuple(
-        TenantFolder(files, folder.pool or first[files], round((folder.quota_tb or 0) * 10**12))
+        TenantFolder(files, folder.pool or first[files], _count_bytes(folder.quota_tb))
         for files, folder in sorted(tenant.ceph.filesystems.items())
     )
-    return TenantStorage(tuple(sorted(set(tenant.ceph.pools))), name, f"client.{name}", clients, folders)
+    object_bytes = _count_bytes(tenant.ceph.object.quota_tb) if tenant.ceph.object else None
+    return TenantStorage(tuple(sorted(set(tenant.ceph.pools))), name, f"client.{name}", clients, folders, object_bytes)
+
+
+def _count_bytes(quota_tb: float | None) -> int:
+    """Return a quota in bytes; 0 without one."""
+    return round((quota_tb or 0) * 10**12)
 
 
 def _plan_filters(filters: list[FilterIntent] | None) -> tuple[Filter, ...] | None:

@@ -1,11 +1,11 @@
-"""ceph/objects.yaml: what Ceph has to have, for its roles: monitors, options, places of hosts, pools, file systems, users."""
+"""ceph/objects.yaml: what Ceph has to have, for its roles: monitors, options, places, pools, file systems, buckets, users."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cluster_model.plan.model import Plan
-from cluster_model.plan.model.ceph import CephCluster, CephFiles, PlacedPool
+from cluster_model.plan.model.ceph import CephCluster, CephFiles, ObjectStore, PlacedPool
 from cluster_model.plan.model.overlay import Tenant
 from cluster_model.plan.services.addresses import find_address
 from cluster_model.plan.services.filesystems import CLIENTS
@@ -13,6 +13,9 @@ from cluster_model.plan.services.volumes import VOLUMES
 from cluster_model.render.ceph.spec import locate_host
 from cluster_model.render.kubernetes.objects import Json, write_objects
 
+GATEWAY = {"mon": "allow r", "osd": "allow rwx tag rgw *=*"}
+"""Rights of a gateway: less of monitors than cephadm gives, since its pools are made by others. Source: Ceph,
+src/pybind/mgr/cephadm/services/cephadmservice.py, RgwService."""
 SERVED = ("cephfs", "rgw")
 """Applications whose pools clients reach by a file system or a gateway."""
 
@@ -28,10 +31,12 @@ def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
         "options": list(list_options(ceph)),
         "hosts": {host.name: locate_host(host) for host in ceph.hosts},
         "metadata_servers": {daemon: host for files in ceph.filesystems for daemon, host in files.daemons.items()},
+        "gateways": ceph.store.daemons if ceph.store else {},
         "pools": [describe_pool(pool, ceph) for pool in ceph.all_pools],
         "filesystems": [describe_files(files) for files in ceph.filesystems],
         "folders": list(list_folders(plan)),
         "mounts": list(list_mounts(plan)),
+        "object_stores": [describe_store(plan, ceph.store)] if ceph.store else [],
         "users": list(list_users(plan)),
         "namespaces": list(list_namespaces(plan)),
     }
@@ -55,6 +60,25 @@ def list_options(ceph: CephCluster) -> Iterator[Json]:
         yield {"who": f"mds.{files.name}", "name": "mds_join_fs", "value": files.name}
         if files.cache_gib:
             yield {"who": f"mds.{files.name}", "name": "mds_cache_memory_limit", "value": str(round(files.cache_gib * 2**30))}
+    if ceph.store:
+        yield from list_gateway_options(ceph, ceph.store)
+
+
+def list_gateway_options(ceph: CephCluster, store: ObjectStore) -> Iterator[Json]:
+    """Yield what gateways are told: where they belong, and what they are called by, so that buckets may stand in front of it.
+
+    Where they listen cephadm tells them itself. Source: Ceph, src/pybind/mgr/cephadm/services/cephadmservice.py, RgwService.
+    """
+    about = {
+        "rgw_realm": store.realm,
+        "rgw_zonegroup": store.zonegroup,
+        "rgw_zone": store.zone,
+        "rgw_dns_name": store.domain_name,
+    }
+    yield from ({"who": f"client.rgw.{store.zone}", "name": name, "value": value} for name, value in about.items())
+    for server in store.servers if ceph.deploy == "packages" else ():
+        listen = f"beast endpoint={server.address}:{store.port}"
+        yield {"who": f"client.rgw.{store.zone}.{server.name}", "name": "rgw_frontends", "value": listen}
 
 
 def describe_osds(ceph: CephCluster) -> Json:
@@ -88,6 +112,23 @@ def describe_files(files: CephFiles) -> Json:
     return {"name": files.name, "metadata": files.metadata.name, "pools": list(files.pools), "active": files.active}
 
 
+def describe_store(plan: Plan, store: ObjectStore) -> Json:
+    """Return the object store, with its users, each in a tenant of RGW of its own; `bytes` is 0 without a quota.
+
+    A tenant of RGW has no hyphen in its name, and ours no underscore. Source: Ceph, rgw_rest_s3.cc, rgw_validate_tenant_name.
+    """
+    shares = [(tenant.name, tenant.storage.object_bytes) for tenant in plan.tenants if tenant.storage]
+    return {
+        "realm": store.realm,
+        "zonegroup": store.zonegroup,
+        "zone": store.zone,
+        "pool": store.pool,
+        "users": [
+            {"name": name, "uid": f"{name.replace('-', '_')}${name}", "bytes": size} for name, size in shares if size is not None
+        ],
+    }
+
+
 def list_folders(plan: Plan) -> Iterator[Json]:
     """Yield tenants' folders in file systems; `bytes` is 0 without a quota."""
     for tenant in plan.tenants:
@@ -119,7 +160,7 @@ def name_unit(path: str) -> str:
 
 
 def list_users(plan: Plan) -> Iterator[Json]:
-    """Yield a user for each tenant with a share, one for servers that mount all of a file system, one for Kubernetes' volumes.
+    """Yield a user for each tenant with a share, for servers that mount all of a file system, gateways, and Kubernetes' volumes.
 
     Each has a namespace of its own in its pools. With `folders` it has rights to these too, file systems' names: by the path and
     in the namespace that Ceph makes for each, which are known once it is made.
@@ -140,6 +181,9 @@ def list_users(plan: Plan) -> Iterator[Json]:
                 "name": f"client.{CLIENTS}{files.name}",
                 "caps": {"mon": f"allow r fsname={files.name}", "mds": way, "osd": rights},
             }
+    if plan.ceph.store and plan.ceph.deploy == "packages":
+        for name in plan.ceph.store.daemons:  # cephadm makes its own
+            yield {"name": f"client.rgw.{name}", "caps": GATEWAY}
     volumes = list_volume_pools(plan)
     if volumes:
         rights = ", ".join(grant(pool, VOLUMES) for pool in volumes)

@@ -1,4 +1,4 @@
-"""ceph/spec.yaml, what cephadm's orchestrator is told, and ceph/ceph.conf, by which all find the monitors."""
+"""ceph/spec.yaml and gateways.yaml, what cephadm's orchestrator is told, and ceph/ceph.conf, by which all find the monitors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import ceil, floor
 
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.model import Plan
-from cluster_model.plan.model.ceph import CephCluster, OsdHost
+from cluster_model.plan.model.ceph import CephCluster, ObjectStore, OsdHost
 from cluster_model.render.kubernetes.objects import Json, write_objects
 from cluster_model.render.templating import open_templates
 
@@ -18,13 +18,16 @@ UNITS = ("KB", "MB", "GB", "TB", "PB")
 
 
 def render_spec(plan: Plan) -> Iterator[tuple[str, bytes]]:
-    """Yield ceph/ceph.conf and ceph/spec.yaml."""
+    """Yield ceph/ceph.conf and ceph/spec.yaml, and ceph/gateways.yaml where there is an object store."""
     text = open_templates(TEMPLATES).get_template("ceph/ceph.conf.j2").render(name=plan.name, ceph=plan.ceph)
     yield "ceph/ceph.conf", text.encode()
     if plan.ceph.deploy != "cephadm":
         return
     about = f"For `ceph orch apply -i`, after `cephadm bootstrap --fsid {plan.ceph.fsid}`: docs/ceph.md says in which order."
     yield "ceph/spec.yaml", write_objects(about, [*list_hosts(plan.ceph), *list_daemons(plan)])
+    if plan.ceph.store:
+        about = "For `ceph orch apply -i`, after playbooks/ceph.yml: without their realm gateways would make a zone of their own."
+        yield "ceph/gateways.yaml", write_objects(about, [describe_gateways(plan.ceph.store)])
 
 
 def list_hosts(ceph: CephCluster) -> Iterator[Json]:
@@ -32,7 +35,8 @@ def list_hosts(ceph: CephCluster) -> Iterator[Json]:
     osds = {host.name: host for host in ceph.hosts}
     monitors = {monitor.name: monitor.address for monitor in ceph.monitors}
     metadata = {server.name: server.address for files in ceph.filesystems for server in files.servers}
-    for name, address in (monitors | {host.name: host.address for host in ceph.hosts} | metadata).items():
+    gateways = {server.name: server.address for server in (ceph.store.servers if ceph.store else ())}
+    for name, address in (monitors | {host.name: host.address for host in ceph.hosts} | metadata | gateways).items():
         host: Json = {"service_type": "host", "hostname": name, "addr": address, "labels": []}
         if name in monitors:
             host["labels"] += ["_admin", "mon"]  # cephadm keeps ceph.conf and the administrator's key on hosts with _admin
@@ -41,6 +45,8 @@ def list_hosts(ceph: CephCluster) -> Iterator[Json]:
             host["location"] = locate_host(osds[name])
         if name in metadata:
             host["labels"].append("mds")
+        if name in gateways:
+            host["labels"].append("rgw")
         yield host
 
 
@@ -73,6 +79,13 @@ def list_daemons(plan: Plan) -> Iterator[Json]:
     group = plan.server(device.name).group
     # Managed, it would make an OSD of every drive that somebody swaps or zaps later.
     yield {"service_type": "osd", "service_id": group, "placement": {"label": "osd"}, "unmanaged": True, "spec": spec}
+
+
+def describe_gateways(store: ObjectStore) -> Json:
+    """Return where gateways run. Their zone group they are told by an option: 16.2 takes none here."""
+    placement = {"hosts": [server.name for server in store.servers]}
+    about = {"rgw_realm": store.realm, "rgw_zone": store.zone, "rgw_frontend_port": store.port}
+    return {"service_type": "rgw", "service_id": store.zone, "placement": placement, "spec": about}
 
 
 def write_size(capacity_tb: float) -> str:

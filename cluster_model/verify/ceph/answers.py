@@ -203,6 +203,34 @@ class AllFiles(_Part):
     standbys: list[MetadataServer] = []
 
 
+class Registered(_Part):
+    """A daemon that told managers of itself: its name, such as store.control-001, its zone, and where it listens."""
+
+    metadata: dict[str, str] = {}
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        return self.metadata.get("id", "")
+
+    @property
+    def where(self) -> str:
+        """Return its realm and zone, empty where it does not tell."""
+        return f"{self.metadata.get('realm_name', '')}/{self.metadata['zone_name']}" if "zone_name" in self.metadata else ""
+
+
+class Service(_Part):
+    """Daemons of a kind by numbers that change with each start."""
+
+    daemons: dict[str, Registered] = {}
+
+
+class Services(_Part):
+    """`ceph service dump`: gateways, as `rgw`."""
+
+    services: dict[str, Service] = {}
+
+
 class Step(_Part):
     """A step of a CRUSH rule."""
 
@@ -237,7 +265,7 @@ class Option(_Part):
 class Answers(_Part):
     """All that is asked; `versions` by kind of daemon, `users` with their rights and without keys; `use` where a manager runs.
 
-    `files` is not in what earlier versions of gpuyard saved.
+    `files` is not in what earlier versions of gpuyard saved; `services` stands where gateways are planned and a manager runs.
     """
 
     status: Status
@@ -251,4 +279,5 @@ class Answers(_Part):
     options: list[Option]
     users: dict[str, dict[str, str]]
     files: AllFiles | None = None
+    services: Services | None = None
     use: Use | None = None

@@ -34,9 +34,13 @@ QUESTIONS = {
     "users": "auth ls",
     "files": "fs dump",
     "use": "osd df",
+    "services": "service dump",
 }
-"""What is asked, as `ceph` takes it. The first tells whether anybody answers; the last is the managers' to answer, and may be
-missing."""
+"""What is asked, as `ceph` takes it. The first tells whether anybody answers."""
+OF_MANAGERS = {"services", "use"}
+"""What managers answer, and is missing where none runs."""
+TELLS = ["id", "realm_name", "zone_name", "frontend_config#0"]
+"""What is read of what gateways tell of themselves."""
 DRIFT = "mon_clock_drift_allowed"
 """Option that is read although it is not planned."""
 DOCUMENT = ("{", "[{", "[]")
@@ -76,7 +80,7 @@ def ask_ceph(plan: Plan, login: Login, opener: Opener) -> Asked:
 
 def _ask(session: Session, ceph: CephCluster) -> dict[str, Any]:
     """Return what a host answers; UnreachableError where it does not answer what has to be known."""
-    first, *others = QUESTIONS
+    first, *others = (name for name in QUESTIONS if name != "services" or ceph.store)
     said = dict(zip([first], session.ask([_word(first, ceph)]), strict=True))
     if (found := _read(said[first])) is None:
         raise UnreachableError(_complain(said[first]))
@@ -85,7 +89,7 @@ def _ask(session: Session, ceph: CephCluster) -> dict[str, Any]:
     answers = {}
     for name, answer in said.items():
         answers[name] = _read(answer)
-        if answers[name] is None and name != others[-1]:
+        if answers[name] is None and name not in OF_MANAGERS:
             raise UnreachableError(f"ceph {QUESTIONS[name]}: {_complain(answer)}")
     return {name: answer for name, answer in answers.items() if answer is not None}
 
@@ -116,6 +120,12 @@ def _shorten(name: str, ceph: CephCluster) -> str:
     if name == "options":
         names = sorted({option["name"] for option in list_options(ceph)} | {DRIFT})
         return f"[one for one in said if one['name'] in {names}]"
+    if name == "services":
+        return (
+            "{'services': {'rgw': {'daemons': {number: "
+            "{'metadata': {key: one['metadata'][key] for key in KEYS if key in one['metadata']}} "
+            "for number, one in said['services'].get('rgw', {}).get('daemons', {}).items() if number != 'summary'}}}}"
+        ).replace("KEYS", repr(TELLS))
     return ""
 
 

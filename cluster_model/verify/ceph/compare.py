@@ -15,7 +15,7 @@ from cluster_model.verify.ceph.answers import Answers
 from cluster_model.verify.ceph.ask import Asked, find_fsid, list_reasons, read_answers
 from cluster_model.verify.ceph.daemons import compare_clocks, compare_monitors
 from cluster_model.verify.ceph.data import compare_fill, compare_pools, measure_fill
-from cluster_model.verify.ceph.files import compare_files
+from cluster_model.verify.ceph.files import compare_files, compare_gateways
 from cluster_model.verify.ceph.osds import compare_hosts, count_up
 from cluster_model.verify.ceph.words import PLAYBOOK, tell
 
@@ -47,7 +47,7 @@ def compare_ceph(plan: Plan, asked: Asked) -> Verified:
     """Return where a Ceph is not as planned.
 
     Errors:
-        VER040 where nobody answered, VER041 where another cluster did, else VER042 to VER055.
+        VER040 where nobody answered, VER041 where another cluster did, else VER042 to VER056.
 
     Raises:
         ValueError: what was answered is of another form.
@@ -68,6 +68,7 @@ def compare_ceph(plan: Plan, asked: Asked) -> Verified:
         *compare_hosts(ceph, answers),
         *compare_pools(ceph, answers),
         *compare_files(ceph, answers),
+        *compare_gateways(ceph, answers),
         *_compare_options(plan, answers),
         *_compare_users(plan, answers),
         *compare_fill(ceph, answers),
@@ -93,18 +94,28 @@ def list_versions(answers: Answers) -> dict[str, list[str]]:
 
 def _compare_options(plan: Plan, answers: Answers) -> Iterator[Diagnostic]:
     live = {(option.section, option.name): option.value for option in answers.options if not option.mask}
+    wanted = {(planned["who"], planned["name"]) for planned in list_options(plan.ceph)}
     for planned in list_options(plan.ceph):
         who, name, value = planned["who"], planned["name"], planned["value"]
         if live.get((who, name)) != value:
             has = live.get((who, name), "Ceph's default")
             yield tell("VER048", "ceph", f"option {name} of {who} is not as planned", value, has, PLAYBOOK, "warning")
-        over = {each.who: each.value for each in answers.options if each.name == name and each.who not in {who, "global"}}
-        over = {whom: has for whom, has in sorted(over.items()) if has != value}
+        over = {each.who: each.value for each in answers.options if each.name == name and is_narrower(each.who, who)}
+        over = {whom: has for whom, has in sorted(over.items()) if has != value and (whom, name) not in wanted}
         if over:
             text = f"option {name} is set for {list_names(over)}, which wins over what is planned"
             actual = list_names(sorted(set(over.values())))
             fix = f"ceph config rm {next(iter(over))} {name}" + (", and the others" if len(over) > 1 else "")
             yield tell("VER048", "ceph", text, value, actual, fix, "warning")
+
+
+def is_narrower(section: str, who: str) -> bool:
+    """Return whether an option of a section wins over that for `who`.
+
+    >>> is_narrower("osd/host:storage-001", "osd"), is_narrower("mds.home", "mds.work"), is_narrower("osd", "global")
+    (True, False, True)
+    """
+    return section.startswith((f"{who}.", f"{who}/")) or (who == "global" and section.partition("/")[0] != who)
 
 
 def _compare_users(plan: Plan, answers: Answers) -> Iterator[Diagnostic]:

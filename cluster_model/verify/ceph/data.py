@@ -28,6 +28,7 @@ def compare_pools(ceph: CephCluster, answers: Answers) -> Iterator[Diagnostic]:
     """Yield pools that are missing, other than planned, or not planned."""
     live = {pool.pool_name: pool for pool in answers.pools}
     places = {files.metadata.name: f"ceph.filesystems.{files.name}" for files in ceph.filesystems}
+    places |= {pool.name: "ceph.object" for pool in (ceph.store.own if ceph.store else ())}
     for planned in ceph.all_pools:
         where, found = places.get(planned.name, f"ceph.pools.{planned.name}"), live.pop(planned.name, None)
         if found is None:

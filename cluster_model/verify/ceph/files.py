@@ -1,8 +1,8 @@
-"""File systems and the metadata servers that serve them, against the plan."""
+"""File systems and the metadata servers that serve them, and gateways to objects, against the plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic, Severity
@@ -56,9 +56,37 @@ def _compare_servers(ceph: CephCluster, planned: CephFiles, found: FilesMap, ans
         text = f"file system {planned.name} is served by {active or 'no'} metadata server{'' if active == 1 else 's'}"
         yield tell("VER055", where, text, str(planned.active), states, fix)
     there = [server.name for server in (*found.info.values(), *(answers.files.standbys if answers.files else ()))]
-    gone = [name for name in planned.daemons if not any(each == name or each.startswith(f"{name}.") for each in there)]
-    if gone:
+    if gone := list_gone(planned.daemons, there):
         text = f"{are(gone, 'not there')}, one of the metadata servers of {planned.name}"
         yield tell(
             "VER055", where, text, f"{len(planned.daemons)} of them", f"{len(planned.daemons) - len(gone)}", fix, "warning"
         )
+
+
+def list_gone(planned: Iterable[str], there: Iterable[str]) -> list[str]:
+    """Return the daemons that are not there by their names; cephadm puts six letters behind these."""
+    names = list(there)
+    return [name for name in planned if not any(each == name or each.startswith(f"{name}.") for each in names)]
+
+
+def compare_gateways(ceph: CephCluster, answers: Answers) -> Iterator[Diagnostic]:
+    """Yield gateways to objects that are missing; nothing where nobody told of them.
+
+    One that dies is known for a minute more. Source: Ceph's option mgr_service_beacon_grace.
+    """
+    store, services = ceph.store, answers.services
+    if store is None or services is None:
+        return
+    fix = PLAYBOOK if ceph.deploy == "packages" else "see ceph orch ps --daemon-type rgw"
+    there = list(services.services["rgw"].daemons.values()) if "rgw" in services.services else []
+    if gone := list_gone(store.daemons, (each.name for each in there)):
+        left = len(store.daemons) - len(gone)
+        text = f"{are(gone, 'not there')}, one of the gateways to objects"
+        level: Severity = "warning" if left else "error"
+        yield tell("VER056", "ceph.object", text, f"{len(store.daemons)} of them", str(left), fix, level)
+    for daemon in store.daemons:
+        ours = [each for each in there if not list_gone([daemon], [each.name])]
+        zones = {each.where for each in ours} - {""}
+        if zones and f"{store.realm}/{store.zone}" not in zones:
+            text = f"{daemon} is a gateway to another zone"
+            yield tell("VER056", "ceph.object", text, f"{store.realm}/{store.zone}", list_names(sorted(zones)), fix)

@@ -40,6 +40,15 @@ UNLIMITED = "infinite"
 UNKNOWN = ("path", "pool_namespace")
 UNKNOWN_WORD = re.compile(rf"<({'|'.join(UNKNOWN)}) (\S+) (\S+)>")
 """What stands for the path and the namespace of a folder that is not made yet."""
+ADMIN = "radosgw-admin"
+ZONES = ".rgw.root"
+"""Pool with realms, zone groups and zones of object stores. Without it nothing is asked of these: the question would make it."""
+OPENED = ("control", "meta", "log")
+"""Pools of a zone that a question about its users would make."""
+GATEWAYS = "client.rgw."
+"""How users of gateways begin."""
+PLACEMENT = "default-placement"
+"""Where a zone lays buckets that ask for nothing else."""
 OVERWRITTEN = ("rbd", "cephfs")
 """Applications that write into objects, which an erasure code has to be told of."""
 NOTED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
@@ -68,6 +77,8 @@ class Live:
     versions: int = 1
     """How many versions daemons have."""
     folders: dict[tuple[str, str], Json] = field(default_factory=dict)
+    stores: dict[str, Json] = field(default_factory=dict)
+    """By zone, as `read_store` tells of it."""
     recorded: dict[str, list[str]] = field(default_factory=dict)
     balancer: str = "upmap"
     troubles: set[str] = field(default_factory=set)
@@ -124,19 +135,19 @@ class Step:
 
 def main(verb: str, given: Json) -> None:
     """Print what was done, or in `check` what would be."""
-    wanted = {"filesystems": [], "folders": [], **given["wanted"]}
+    wanted = {"filesystems": [], "folders": [], "object_stores": [], **given["wanted"]}
     live = read_live(wanted)
     may_move = bool(given["move"]) or not live.has_objects
     # Without OSDs pools have no place yet.
     now = wanted if live.has_osds and given["pools"] else leave_data(wanted)
+    live.stores = {store["zone"]: read_store(store, live) for store in now["object_stores"]}
     faults = list(list_faults(now, live, may_move))
     if faults:
         sys.exit("\n".join(faults))
     steps = list(list_steps(now, live, may_move))
     if verb == "apply":
         keep_record(wanted, live)
-        for step in steps:
-            do(step, float(given["wait_s"]))
+        do_all(steps, float(given["wait_s"]))
     about = {
         "changes": [step.text for step in steps if step.text],
         "left": list(list_left(now, live, may_move)),
@@ -146,20 +157,28 @@ def main(verb: str, given: Json) -> None:
 
 
 def leave_data(wanted: Json) -> Json:
-    """Return what is wanted without what needs OSDs."""
+    """Return what is wanted without what needs OSDs, and what gateways are told before it is known whether that may be."""
     users = [user for user in wanted["users"] if not user.get("folders")]
-    return {**wanted, "pools": [], "namespaces": [], "filesystems": [], "folders": [], "users": users}
+    options = [option for option in wanted["options"] if not option["who"].startswith(GATEWAYS)]
+    nothing: Json = {"pools": [], "namespaces": [], "filesystems": [], "folders": [], "object_stores": []}
+    return {**wanted, **nothing, "users": users, "options": options}
 
 
-def do(step: Step, wait_s: float) -> None:
-    """Do a step. What lies in a new pool is written once its placement groups are active, and not before."""
-    if step.words[:2] == ["pool", "init"]:
-        wait_active(step.words[2], wait_s)
-    if step.words[:2] == ["fs", "subvolumegroup"]:
-        wait_served(step.words[3], wait_s)
-    run(step.program, *map(fill_in, step.words))
-    if step.words[:3] == ["osd", "pool", "create"]:
-        wait_active(step.words[3], wait_s)
+def do_all(steps: Iterable[Step], wait_s: float) -> None:
+    """Do the steps. What lies in pools is written once the placement groups of all new ones are active, and not before."""
+    new: list[str] = []
+    for step in steps:
+        if step.words[0] != "osd":
+            if step.words[:2] == ["pool", "init"]:
+                new.append(step.words[2])
+            wait_active(new, wait_s)
+            new.clear()
+        if step.words[:2] == ["fs", "subvolumegroup"]:
+            wait_served(step.words[3], wait_s)
+        run(step.program, *map(fill_in, step.words))
+        if step.words[:3] == ["osd", "pool", "create"]:
+            new.append(step.words[3])
+    wait_active(new, wait_s)
 
 
 def read_live(wanted: Json) -> Live:
@@ -212,6 +231,65 @@ def read_live(wanted: Json) -> Live:
         found = asking.map(lambda each: (each, read_folder(*each)), asked)
         live.folders = {each: info for each, info in found if info is not None}
     return live
+
+
+def read_store(store: Json, live: Live) -> Json:
+    """Return what is told of an object store: `realm`, `zonegroup`, `zone` and `period`, each None where it is not there.
+
+    `beside` are zones that are there while no realm is. `users` tells of those that are planned, or were once, by their ids and
+    without their keys. `why` says why nothing can be said.
+    """
+    found: Json = {"realm": None, "zonegroup": None, "zone": None, "period": None, "beside": [], "users": {}, "why": ""}
+    if ZONES not in live.pools:
+        return found
+    if "PG_AVAILABILITY" in live.troubles:  # who asks may wait for ever
+        return {**found, "why": "some placement groups do not serve: see ceph health detail"}
+    where, realms = name_store(store), ask_admin("realm", "list") or {"realms": []}
+    for what in ("realm", "zonegroup", "zone", "period"):
+        found[what] = ask_admin(what, "get", *where)
+    if not realms["realms"]:
+        found["beside"] = (ask_admin("zone", "list") or {"zones": []})["zones"]
+    if is_in_force(found) and all(f"{store['zone']}.rgw.{what}" in live.pools for what in OPENED):
+        known = {user["uid"] for user in store["users"]} | recorded_users(store["zone"], live)
+        asked = sorted(known & set(ask_admin("user", "list", *where) or ()))
+        with ThreadPoolExecutor() as asking:
+            told = asking.map(lambda uid: (uid, ask_admin("user", "info", f"--uid={uid}", *where)), asked)
+            found["users"] = {uid: read_user(about) for uid, about in told if about is not None}
+    return found
+
+
+def read_user(about: Json) -> Json:
+    """Return what a user may store, 0 without a quota of bytes, and whether it is suspended."""
+    quota = about["user_quota"]
+    return {"bytes": max(0, quota["max_size"]) if quota["enabled"] else 0, "is_suspended": bool(about["suspended"])}
+
+
+def recorded_users(zone: str, live: Live) -> set[str]:
+    """Return the ids of users of an object store that were planned once."""
+    return {uid for name, uid in map(str.split, live.recorded.get("object_users", ())) if name == zone}
+
+
+def name_store(store: Json) -> list[str]:
+    """Return how radosgw-admin is told which object store is meant."""
+    return [f"--rgw-realm={store['realm']}", f"--rgw-zonegroup={store['zonegroup']}", f"--rgw-zone={store['zone']}"]
+
+
+def word_admin(verb: str, uid: str, store: Json) -> str:
+    """Return a command about a user, for a shell."""
+    return f"{ADMIN} user {verb} --uid='{uid}' {' '.join(name_store(store))}"
+
+
+def is_in_force(found: Json) -> bool:
+    """Return whether the period that gateways go by has the zone."""
+    groups = found["period"]["period_map"]["zonegroups"] if found["period"] else []
+    zones = [(group["id"], zone["id"]) for group in groups for zone in group["zones"]]
+    return bool(found["zonegroup"] and found["zone"]) and (found["zonegroup"]["id"], found["zone"]["id"]) in zones
+
+
+def find_data(zone: Json | None) -> str:
+    """Return the pool that a zone lays what is in objects into; empty where there is none."""
+    places = {place["key"]: place["val"] for place in (zone or {}).get("placement_pools", ())}
+    return str(places[PLACEMENT]["storage_classes"]["STANDARD"]["data_pool"]) if PLACEMENT in places else ""
 
 
 def read_files(about: Json, names: dict[int, str]) -> Json:
@@ -284,6 +362,8 @@ def list_faults(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
             fix = "plan three replicas; for data that may be lost, set it by hand with mon_allow_pool_size_one"
             yield tell(f"pool {name}", "one copy", "two or more", fix)
     yield from judge_files(wanted, live)
+    for store in wanted["object_stores"]:
+        yield from judge_store(store, live)
     for user in wanted["users"]:
         name, caps = user["name"], live.users.get(user["name"])
         if caps not in (None, complete_caps(user, wanted, live)) and name not in live.recorded.get("users", ()):
@@ -321,6 +401,63 @@ def judge_files(wanted: Json, live: Live) -> Iterator[str]:
             yield tell(what, has, f"no more than the planned quota of {word_bytes(folder['bytes'])}", "plan a larger one")
 
 
+def judge_store(store: Json, live: Live) -> Iterator[str]:
+    """Yield why an object store cannot become what is planned."""
+    found = live.stores[store["zone"]]
+    realm, group, zone = found["realm"], found["zonegroup"], found["zone"]
+    if found["beside"]:
+        # A new realm is the default one at once, and at their next start they would take it for theirs.
+        fix = "have them join a realm first: Ceph's documentation, multi-site, migrating a single-site deployment; zones that "
+        fix += "nobody uses, such as what radosgw-admin makes when it is told of none, go by zonegroup delete and zone delete"
+        yield tell("zones without a realm", shorten_list(found["beside"]), "none, or gateways lose sight of their buckets", fix)
+        return
+    number = {what: found[what]["id"] if found[what] else None for what in ("realm", "zonegroup", "zone")}
+    if realm and found["period"] and found["period"]["master_zonegroup"] not in {"", number["zonegroup"]}:
+        fix = "plan ceph.object.zonegroup as it: see radosgw-admin period get; realms of several are not planned"
+        yield tell(f"realm {store['realm']}", "another zone group is its master", store["zonegroup"], fix)
+    if group and group["realm_id"] != number["realm"]:
+        fix = "plan the realm that it is in, or another zone group"
+        yield tell(f"zone group {store['zonegroup']}", "in no realm, or another", f"in realm {store['realm']}", fix)
+    elif group and group["master_zone"] not in {"", number["zone"]}:
+        master = next((each["name"] for each in group["zones"] if each["id"] == group["master_zone"]), "another")
+        fix = f"plan ceph.object.zone: {master}; zone groups of several are not planned"
+        yield tell(f"zone group {store['zonegroup']}", f"zone {master} is its master", store["zone"], fix)
+    if zone and number["zone"] not in {each["id"] for each in (group or {}).get("zones", ())}:
+        fix = f"plan another zone; or, if a run was cut off that made it, radosgw-admin zone delete --rgw-zone={store['zone']}"
+        yield tell(f"zone {store['zone']}", "in no zone group, or another", f"in zone group {store['zonegroup']}", fix)
+    elif zone and find_data(zone) != store["pool"] and find_data(zone) in live.pools:
+        fix = f"buckets look for their objects there: plan ceph.object.pool: {find_data(zone)}, or another zone"
+        yield tell(f"zone {store['zone']}", f"objects in pool {find_data(zone)}", store["pool"], fix)
+    elif zone and (others := list_others(zone, store["zone"])):
+        fix = "plan another zone: pools of gateways are called by it"
+        yield tell(f"zone {store['zone']}", f"pools {shorten_list(others)}", f"pools {store['zone']}.rgw.…", fix)
+    for user in store["users"]:
+        has = found["users"].get(user["uid"])
+        if has and has["bytes"] != count_bytes(user) and user["uid"] not in recorded_users(store["zone"], live):
+            quota = f"a quota of {word_bytes(has['bytes'])}" if has["bytes"] else "no quota"
+            fix = f"plan that, or rename the tenant; or, if nobody uses it, {word_admin('rm', user['uid'], store)}"
+            yield tell(f"user {user['name']} of object store {store['zone']}", f"is there, with {quota}", word_quota(user), fix)
+
+
+def list_others(zone: Json, name: str) -> list[str]:
+    """Return pools of a zone that are not called by it, but for what is in objects."""
+    places = [place["val"]["index_pool"] for place in zone.get("placement_pools", ()) if place["key"] == PLACEMENT]
+    named = [
+        str(zone[key]).partition(":")[0] for key in ("domain_root", "control_pool", "log_pool", "user_uid_pool") if key in zone
+    ]
+    return sorted({pool for pool in (*named, *places) if not pool.startswith(f"{name}.rgw.")})
+
+
+def count_bytes(user: Json) -> int:
+    """Return the planned quota of a user as RGW has it, in whole KiB. Source: Ceph, rgw_admin.cc, set_quota_info."""
+    return -(-int(user["bytes"]) // 1024) * 1024
+
+
+def word_quota(user: Json) -> str:
+    """Return the planned quota of a user in words."""
+    return f"a quota of {word_bytes(user['bytes'])}" if user["bytes"] else "no quota"
+
+
 def judge_pool(pool: Json, found: Json, profiles: dict[str, dict[str, str]]) -> Iterator[str]:
     """Yield why a pool cannot become what is planned."""
     name, is_coded = pool["name"], found["type"] == ERASURE
@@ -353,6 +490,8 @@ def list_steps(wanted: Json, live: Live, may_move: bool) -> Iterator[Step]:
     yield from list_files_steps(wanted, live)
     yield from list_folder_steps(wanted, live)
     yield from list_user_steps([user for user in wanted["users"] if user.get("folders")], wanted, live)
+    for store in wanted["object_stores"]:
+        yield from list_store_steps(store, live.stores[store["zone"]])
 
 
 def list_user_steps(users: Iterable[Json], wanted: Json, live: Live) -> Iterator[Step]:
@@ -511,6 +650,42 @@ def list_folder_steps(wanted: Json, live: Live) -> Iterator[Step]:
             yield Step(f"folder {name} of file system {files} has {quota}", words)
 
 
+def list_store_steps(store: Json, found: Json) -> Iterator[Step]:
+    """Yield what brings an object store to what is planned."""
+    if found["why"]:
+        return
+    where, zone = name_store(store), store["zone"]
+    made = [what for what in ("realm", "zonegroup", "zone") if found[what] is None]
+    if "realm" in made:
+        yield Step(f"realm {store['realm']} is made", ["realm", "create", where[0]], ADMIN)
+    if "zonegroup" in made:
+        words = ["zonegroup", "create", *where[:2], "--master", "--default"]
+        yield Step(f"zone group {store['zonegroup']} of realm {store['realm']} is made", words, ADMIN)
+    text = f"zone {zone} is made, whose objects are in pool {store['pool']}"
+    if "zone" in made:
+        yield Step(text, ["zone", "create", *where, "--master", "--default"], ADMIN)
+    is_laid = find_data(found["zone"]) == store["pool"]
+    if not is_laid:
+        words = ["zone", "placement", "modify", *where, f"--placement-id={PLACEMENT}", f"--data-pool={store['pool']}"]
+        yield Step("" if "zone" in made else text, words, ADMIN)
+    if not is_laid or not is_in_force(found):  # gateways look at zones anew with each period
+        text = "" if made or not is_laid else f"zone {zone} is known to gateways"
+        yield Step(text, ["period", "update", "--commit", *where], ADMIN)
+    for user in store["users"]:
+        name, uid, has = user["name"], f"--uid={user['uid']}", found["users"].get(user["uid"])
+        whose, quota = [*where, uid], word_quota(user)
+        if has is None:
+            text = f"user {name} of object store {zone} is made, with {quota}"
+            yield Step(text, ["user", "create", *whose, f"--display-name={name}"], ADMIN)
+        text = f"user {name} of object store {zone} has {quota}" if has else ""
+        if (has["bytes"] if has else 0) != count_bytes(user):
+            limit = [f"--max-size={user['bytes']}"] if user["bytes"] else []
+            verbs = ("set", "enable") if limit else ("disable",)
+            for verb in verbs:
+                yield Step(text, ["quota", verb, *whose, "--quota-scope=user", *(limit if verb == "set" else [])], ADMIN)
+                text = ""
+
+
 def is_unseen(files: str, name: str, live: Live) -> bool:
     """Return whether nothing is known of a folder, since nobody serves its file system now, or it cannot be read."""
     info = live.folders.get((files, name))
@@ -604,10 +779,19 @@ def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
         elif info is not None and info["data_pool"] != folder["pool"]:
             where = f"is in pool {info['data_pool']}; planned: {folder['pool']}"
             yield f"{what} {where}; files stay where they are: make another, and copy"
+    for store in wanted["object_stores"]:
+        found, what = live.stores[store["zone"]], f"object store {store['zone']}"
+        if found["why"]:
+            yield f"{what} was not looked at: {found['why']}"
+        for user in store["users"]:
+            if found["users"].get(user["uid"], {}).get("is_suspended"):
+                yield f"user {user['name']} of {what} is suspended: {word_admin('enable', user['uid'], store)}"
     yield from (why for option in wanted["options"] if (why := hold(option, live)))
+    planned = {(option["who"], option["name"]) for option in wanted["options"]}
     for option in wanted["options"]:
         who, name, value = option["who"], option["name"], option["value"]
-        over = sorted(each for each, has in live.narrower.get(name, {}).items() if has != value and each not in {who, "global"})
+        over = sorted(each for each, has in live.narrower.get(name, {}).items() if has != value and is_narrower(each, who))
+        over = [each for each in over if (each, name) not in planned]
         if over:
             fix = f"ceph config rm {over[0]} {name}" + (", and the others" if len(over) > 1 else "")
             yield f"{name} is set for {shorten_list(over)}, which wins over the planned {value}: {fix}"
@@ -621,6 +805,11 @@ def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
     if live.balancer not in {"upmap", "upmap-read"}:
         said = "is off" if live.balancer == "off" else f"has mode {live.balancer}"
         yield f"the balancer {said}; the waterline is computed with mode upmap: ceph balancer mode upmap; ceph balancer on"
+
+
+def is_narrower(section: str, who: str) -> bool:
+    """Return whether an option of a section, such as osd.3 or osd/host:storage-001, wins over that for `who`."""
+    return section.startswith((f"{who}.", f"{who}/")) or (who == "global" and section.partition("/")[0] != who)
 
 
 def list_stale(wanted: Json, live: Live) -> Iterator[str]:
@@ -641,6 +830,19 @@ def list_stale(wanted: Json, live: Live) -> Iterator[str]:
         if (files, name) in live.folders and (files, name) not in folders:
             fix = f"ceph fs subvolume rm {files} {name} --group_name {name}"
             yield f"folder {name} of file system {files}, with what is in it: {fix}"
+    for store in wanted["object_stores"]:
+        planned = {user["uid"] for user in store["users"]}
+        for uid, user in live.stores.get(store["zone"], {"users": {}})["users"].items():
+            what = f"user {uid} of object store {store['zone']}"
+            if uid not in planned and not user["is_suspended"]:
+                yield f"{what}, whose keys still open its buckets: {word_admin('suspend', uid, store)}"
+            elif uid not in planned:
+                yield f"{what}, which is suspended, with its buckets"
+    zones = {store["zone"] for store in wanted["object_stores"]}
+    for realm, zonegroup, zone in map(str.split, live.recorded.get("object_stores", ())):
+        if f"{zone}.rgw.meta" in live.pools and zone not in zones:
+            where = " ".join(name_store({"realm": realm, "zonegroup": zonegroup, "zone": zone}))
+            yield f"object store {zone}, with its buckets, and users whose keys still open them: {ADMIN} user list {where}"
     options = {(option["who"], option["name"]) for option in wanted["options"]}
     for who, name in map(str.split, live.recorded.get("options", ())):
         if (who, name) in live.options and (who, name) not in options:
@@ -663,6 +865,14 @@ def keep_record(wanted: Json, live: Live) -> None:
             {f"{folder['filesystem']} {folder['name']}" for folder in wanted["folders"]}
             | {each for each in live.recorded.get("folders", ()) if is_left(each, live)}
         ),
+        "object_stores": sorted(
+            {f"{store['realm']} {store['zonegroup']} {store['zone']}" for store in wanted["object_stores"]}
+            | {each for each in live.recorded.get("object_stores", ()) if f"{each.split()[2]}.rgw.meta" in live.pools}
+        ),
+        "object_users": sorted(
+            {f"{store['zone']} {user['uid']}" for store in wanted["object_stores"] for user in store["users"]}
+            | {each for each in live.recorded.get("object_users", ()) if is_kept(live, *each.split())}
+        ),
         "options": sorted(
             {f"{option['who']} {option['name']}" for option in wanted["options"]}
             | (set(live.recorded.get("options", ())) & set(map(" ".join, live.options)))
@@ -676,6 +886,13 @@ def is_left(folder: str, live: Live) -> bool:
     """Return whether a folder that was planned once may still be there."""
     files, name = folder.split()
     return is_unseen(files, name, live) or (files, name) in live.folders
+
+
+def is_kept(live: Live, zone: str, uid: str) -> bool:
+    """Return whether an object store may still have a user that was planned once: also one that was not looked at."""
+    found = live.stores.get(zone)
+    is_seen = found is not None and not found["why"] and is_in_force(found)
+    return uid in found["users"] if found is not None and is_seen else f"{zone}.rgw.meta" in live.pools
 
 
 def hold(option: Json, live: Live) -> str:
@@ -775,15 +992,19 @@ def shorten_list(names: Iterable[str]) -> str:
     return ", ".join(listed[:5]) + (f" and {len(listed) - 5} more" if len(listed) > 5 else "")
 
 
-def wait_active(pool: str, within_s: float) -> None:
-    """Wait until all placement groups of a pool are active; end with their states where they are not in time."""
+def wait_active(pools: list[str], within_s: float) -> None:
+    """Wait until all placement groups of pools are active; end with the states of one's where they are not in time."""
     deadline = time.monotonic() + within_s
-    while True:
-        number = next(each["poolnum"] for each in ask("osd", "lspools") if each["poolname"] == pool)
-        groups = ask("pg", "dump", "pgs_brief")
-        states = [each["state"] for each in groups.get("pg_stats", groups) if each["pgid"].startswith(f"{number}.")]
-        waiting = [state for state in states if "active" not in state.split("+")]
-        if states and not waiting:
+    while pools:
+        numbers = {each["poolname"]: each["poolnum"] for each in ask("osd", "lspools")}
+        dump = ask("pg", "dump", "pgs_brief")
+        groups = [(each["pgid"].partition(".")[0], each["state"]) for each in dump.get("pg_stats", dump)]
+        for pool in pools:
+            states = [state for number, state in groups if number == str(numbers[pool])]
+            waiting = [state for state in states if "active" not in state.split("+")]
+            if waiting or not states:
+                break
+        else:
             return
         if time.monotonic() > deadline:
             said = ", ".join(f"{waiting.count(state)} {state}" for state in sorted(set(waiting))) or "none yet"
@@ -813,6 +1034,14 @@ def tell(name: str, value: str, expected: str, fix: str) -> str:
 def ask(*words: str) -> Any:
     """Return what the cluster answers."""
     return json.loads(run("ceph", *words, "--format=json"))
+
+
+def ask_admin(*words: str) -> Any:
+    """Return what radosgw-admin answers; None where what is asked for is not there."""
+    code, out, err = call(ADMIN, *words)
+    if code not in {0, ABSENT}:
+        sys.exit(f"{ADMIN} {' '.join(words[:2])}: {shorten(err) or f'ended with {code}'}")
+    return json.loads(out) if code == 0 else None
 
 
 def run(program: str, *words: str) -> str:

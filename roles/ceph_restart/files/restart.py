@@ -3,7 +3,7 @@
 Arguments: a verb, one of VERBS, and `check` where nothing may be done. On the host itself: `look`, `restart`, `serve`. On a host
 with a monitor that the cluster answers: `state`, `ready`, `hold`, `settle`. Standard input is JSON: `host`, the host's name;
 `fsid` and `release`, what `look` told; `units`, daemons of one kind that are restarted; `wait_s`; `anyway`, whether clients may
-wait meanwhile; `unclean`, what `ready` told. Python 3.9 suffices.
+wait meanwhile; `unclean` and `sessions`, what `ready` told. Python 3.9 suffices.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 PROC, CONF, SOCKETS = Path("/proc"), Path("/etc/ceph/ceph.conf"), Path("/var/run/ceph")
-UNIT = re.compile(r"ceph-(mon|mgr|osd|mds)@(\S+)\.service")
+UNIT = re.compile(r"ceph-(mon|mgr|osd|mds|radosgw)@(\S+)\.service")
 OURS = re.compile(r"^\S+ ..x. .*\s/(usr|lib|lib64|bin|sbin)/\S+ \(deleted\)$", re.MULTILINE)
 """A program or library in a map of memory that was replaced since: by its package, most likely."""
 SERVING = {
@@ -98,17 +99,21 @@ def state(about: Json, is_check: bool) -> Json:
 
 
 def ready(about: Json, is_check: bool) -> Json:
-    """Wait until the daemons may stop without a client waiting; return how many placement groups lack copies."""
+    """Wait until the daemons may stop without a client waiting; return how many placement groups lack copies.
+
+    Beside it stand the `sessions` of gateways, numbers that change with each start.
+    """
     deadline = time.monotonic() + (0 if is_check else about["wait_s"])
     while why := find_hindrance(about):
         if time.monotonic() >= deadline:
             if is_check:
-                return {"unclean": 0, "waits": why}
+                return {"unclean": 0, "sessions": [], "waits": why}
             word = f"""-e '{{"ceph_restart_anyway": ["{about["host"]}"]}}'"""
             fix = f"see ceph status and ceph health detail; where clients may wait, {word}"
             sys.exit(tell(about["host"], why, f"daemons that may stop, within {about['wait_s']:g} s", fix))
         time.sleep(2)
-    return {"unclean": count_unclean()}
+    kind, _ = list_names(about["units"])
+    return {"unclean": count_unclean(), "sessions": sorted(list_gateways()) if kind == "radosgw" else []}
 
 
 def find_hindrance(about: Json) -> str:
@@ -123,6 +128,11 @@ def find_hindrance(about: Json) -> str:
     questions = [["mon", "ok-to-stop", name] for name in names] if kind == "mon" else []
     if kind in {"osd", "mds"}:
         questions = [[kind, "ok-to-stop", *names]]
+    if kind == "radosgw":
+        gateways = list_gateways().values()
+        zones = {each["zone"] for each in gateways if each["name"] in names}
+        others = [each for each in gateways if each["name"] not in names and each["zone"] in zones]
+        return "" if any(answers(each["listens"]) for each in others) else "no other gateway answers"
     for words in questions:
         code, _, err = call("ceph", f"--connect-timeout={CONNECT_S}", *words)
         if code:
@@ -154,7 +164,7 @@ def restart(about: Json, is_check: bool) -> list[str]:
 
 
 def serve(about: Json, is_check: bool) -> list[str]:
-    """Wait until the daemons say themselves that they serve; managers, which are not asked, run for a while."""
+    """Wait until the daemons say themselves that they serve; managers and gateways, which are not asked, run for a while."""
     deadline, since, processes = time.monotonic() + about["wait_s"], time.monotonic(), [""]
     steady_s = 0 if list_names(about["units"])[0] in SERVING else STEADY_S
     while not is_check:
@@ -185,7 +195,7 @@ def find_silence(unit: str) -> str:
 def settle(about: Json, is_check: bool) -> list[str]:
     """Wait until the cluster has the daemons back and as many copies as before for a while, and take the flag away."""
     deadline, since = time.monotonic() + about["wait_s"], time.monotonic()
-    steady_s = 0 if list_names(about["units"])[0] == "mgr" else STEADY_S
+    steady_s = 0 if list_names(about["units"])[0] in ("mgr", "radosgw") else STEADY_S
     while not is_check:
         why = find_trouble(about)
         if why:
@@ -206,6 +216,7 @@ def find_trouble(about: Json) -> str:
     kind, names = list_names(about["units"])
     try:
         status, tree, managers, files = ask("status"), ask("osd", "tree"), ask("mgr", "dump"), ask("fs", "dump")
+        gateways = list_gateways() if kind == "radosgw" else {}
     except SystemExit as silent:  # while monitors agree anew
         return str(silent)
     if kind == "osd":
@@ -222,6 +233,9 @@ def find_trouble(about: Json) -> str:
         failed = [each["fs_name"] for each in ours if each["failed"]]
         if late or failed:
             return f"metadata server {late[0]['name']} is {late[0]['state']}" if late else f"nobody serves all of {failed[0]}"
+    elif kind == "radosgw":
+        new = {each["name"] for number, each in gateways.items() if number not in about["sessions"]}
+        missing = [name for name in names if name not in new]
     else:
         there = {managers["active_name"], *(each["name"] for each in managers["standbys"])}
         missing = [name for name in names if name not in there]
@@ -229,6 +243,33 @@ def find_trouble(about: Json) -> str:
         return f"{', '.join(f'{kind}.{name}' for name in missing[:5])} {'is' if len(missing) == 1 else 'are'} not back"
     unclean = count_unclean(status)
     return f"{unclean} placement groups lack copies" if unclean > about["unclean"] else ""
+
+
+def list_gateways() -> dict[str, dict[str, str]]:
+    """Return the gateways that the cluster knows, by the number of their sessions; one that is gone is known for a minute more.
+
+    `name` is that of the unit, `listens` what the gateway says that it listens at.
+    """
+    daemons = ask("service", "dump")["services"].get("rgw", {}).get("daemons", {})
+    told = {number: each["metadata"] for number, each in daemons.items() if number != "summary"}
+    return {
+        number: {
+            "name": f"rgw.{about.get('id', number)}",
+            "zone": about.get("zone_id", ""),
+            "listens": about.get("frontend_config#0", ""),
+        }
+        for number, about in told.items()
+    }
+
+
+def answers(listens: str) -> bool:
+    """Return whether somebody answers where a gateway says that it listens, such as beast endpoint=10.72.128.0:8080."""
+    found = re.search(r"endpoint=(\S+):([0-9]+)", listens)
+    if found is None:
+        return False
+    with suppress(OSError), socket.create_connection((found.group(1).strip("[]"), int(found.group(2))), timeout=5):
+        return True
+    return False
 
 
 def release(host: str) -> str:

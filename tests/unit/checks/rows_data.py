@@ -6,6 +6,7 @@ from rows_provisioning import ASKED
 from small_plan import chain, facts, hardware, intent, items, networks, plan, ports
 
 from cluster_model.intent.source.facts_csv import PduFacts, ServerFacts, SwitchFacts
+from cluster_model.plan.model.kubernetes import Endpoint, Kubernetes, Node
 from cluster_model.plan.model.overlay import TenantFolder, TenantStorage
 
 FILES = {"servers": "servers.csv", "switches": "switches.csv", "pdus": "pdus.csv"}
@@ -53,6 +54,19 @@ def _folder(tenant, **fields):
     """Give a tenant a folder in file system home."""
     storage = TenantStorage((), tenant, f"client.{tenant}", (), (TenantFolder("home", "data", 0),))
     return items("tenants", tenant, storage=storage, **fields)
+
+
+def _store(**fields):
+    """Have an object store in pool data, with gateways on the storage servers."""
+    return intent("ceph.object", {"pool": "data", **fields})
+
+
+def _store_on_node(group, port, is_control=False):
+    """Have gateways at a port, on a server of a group that is a node of Kubernetes."""
+    node = Node(f"{group}-001", group, is_control, not is_control, "10.0.0.1", "10.0.0.1/32", "lo", 25, ())
+    return chain(
+        _store(hosts=group, port=port), plan(kubernetes=Kubernetes(endpoint=Endpoint("local", port=7443), nodes=(node,)))
+    )
 
 
 BY_RACK = intent("ceph.failure_domain", "rack")
@@ -156,6 +170,32 @@ FIRES = {
         ),
     },
     "CEP031": {"kernel": (_files({"clients": ["storage"]}), "the kernel of storage-001 mounts file system home beside OSDs")},
+    "CEP032": {
+        "blocks": (
+            chain(_pool(replicas=3, application="rbd"), _store()),
+            "pool data of the object store is for rbd",
+        ),
+        "files": (chain(_files(), _store()), "pool data of the object store is for cephfs"),
+    },
+    "CEP033": {
+        "one": (_store(count=1), "there is 1 gateway to the object store"),
+        "more than hosts": (_store(count=9), "there are 4 gateways to the object store"),
+        "a rack": (chain(_store(), _racks("N01", "N01", "N02", "N03")), "all gateways to the object store stand in rack N01"),
+    },
+    "CEP034": {
+        "SSH": (_store(port=22), "gateways to the object store listen at port 22, as SSH or BGP does on storage-001"),
+        "a dashboard": (_store(port=8443), "listen at port 8443, as what managers show does on storage-001"),
+        "a target": (
+            chain(_store(port=4420), intent("networks.storage.nvme_of", {"targets": ["storage"]})),
+            "listen at port 4420, as the NVMe-oF target does on storage-001",
+        ),
+        "a monitor": (_store(port=3300), "listen at port 3300, as the monitor does on storage-001"),
+        "an OSD": (_store(port=7480), "listen at port 7480, as Ceph's other daemons may on storage-001"),
+        "a kubelet": (_store_on_node("control", 10250), "listen at port 10250, as Kubernetes does on control-001"),
+        "its endpoint": (_store_on_node("gpu", 7443), "listen at port 7443, as Kubernetes does on gpu-001"),
+        "a service": (_store_on_node("gpu", 30080), "listen at port 30080, as services of Kubernetes may on gpu-001"),
+        "an API server": (_store_on_node("control", 6443, True), "as Kubernetes' control plane does on control-001"),
+    },
     "CEP030": {
         "a tenant's": (
             chain(_files({"clients": ["gpu"]}), _folder("blue")),
@@ -189,6 +229,7 @@ FIRES = {
         "ceph": (items("servers", "storage", ports=()), "servers of storage serve storage and have no port"),
         "monitors": (intent("ceph.monitors", "control"), "servers of control serve storage and have no port"),
         "metadata": (intent("ceph.metadata_hosts", "control"), "servers of control serve storage and have no port"),
+        "gateways": (_store(hosts="control"), "servers of control serve storage and have no port"),
         "nvme": (intent("networks.storage.nvme_of", {"targets": ["control"]}), "servers of control serve storage"),
     },
     "K8S001": {
@@ -277,6 +318,12 @@ SILENT = {
         ),
         "said": chain(_pool(replicas=3, application="cephfs"), _files()),
     },
+    "CEP032": {
+        "its own": _store(),
+        "said": chain(_pool(replicas=3, application="rgw"), _store()),
+    },
+    "CEP033": {"two racks": chain(_store(), _racks("N01", "N02", "N01", "N02"))},
+    "CEP034": {"free": _store(), "where no OSD is": _store(hosts="gpu", port=7480), "a worker": _store_on_node("gpu", 6443)},
     "CEP028": {"three": _files({"active": 3}), "two racks": chain(_files(), _racks("N01", "N02", "N01", "N02"))},
     "CEP029": {
         "storage servers": chain(_files({"clients": ["storage"]}), _folder("red")),

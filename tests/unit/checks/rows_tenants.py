@@ -40,6 +40,23 @@ def _folders(pool="data", **quotas):
     return chain(intent("ceph.filesystems", {"home": {"pools": ["data"]}}), *shares)
 
 
+def _buckets(**quotas):
+    """Let tenants have buckets, of so many TB."""
+    shares = (
+        _tenant(name, storage=replace(STORAGE, pools=(), object_bytes=int(quota_tb * 10**12)))
+        for name, quota_tb in quotas.items()
+    )
+    return chain(intent("ceph.object", {"pool": "data"}), *shares)
+
+
+STORE_ON_GPUS = intent("ceph.object", {"pool": "data", "hosts": "gpu"})
+
+
+def _bucket(name, **fields):
+    """Let a tenant have buckets."""
+    return _tenant(name, storage=replace(STORAGE, pools=(), object_bytes=0), **fields)
+
+
 def _peer(name, **fields):
     return items("border_peers", name, **fields)
 
@@ -190,6 +207,13 @@ FIRES = {
     "TEN017": {"another pool": (_folders("bulk", red=1), "pool bulk is not in file system home")},
     "TEN018": {
         "together": (_folders(red=150, blue=150), "quotas in file system home come to 300.0 TB, and pool data can hold 263.6"),
+        "buckets": (_buckets(red=150, blue=150), "quotas in the object store come to 300.0 TB, and pool data can hold 263.6"),
+    },
+    "TEN019": {
+        "red's": (
+            chain(STORE_ON_GPUS, _bucket("red", servers=("gpu-001",)), _bucket("blue", servers=())),
+            "servers of red have gateways, whose keys open the objects of blue too",
+        ),
     },
     "TEN015": {
         "the administrator": (
@@ -440,9 +464,20 @@ SILENT = {
         "an address": _tenant("red", storage=replace(STORAGE, clients=("10.65.0.1/32",))),
         "no servers": chain(_tenant("red", storage=STORAGE), _tenant("red", servers=())),
     },
-    "TEN016": {"a folder": _folders(red=1), "a pool": _tenant("red", storage=STORAGE)},
+    "TEN016": {"a folder": _folders(red=1), "buckets": _buckets(red=0), "a pool": _tenant("red", storage=STORAGE)},
     "TEN017": {"its own": _folders(red=1)},
-    "TEN018": {"as much": _folders(red=130, blue=130), "no quota": _folders(red=0, blue=260)},
+    "TEN018": {
+        "as much": _folders(red=130, blue=130),
+        "no quota": _folders(red=0, blue=260),
+        "no quota of buckets": _buckets(red=0, blue=260),
+    },
+    "TEN019": {
+        "its own": chain(
+            intent("ceph.object", {"pool": "data", "hosts": "gpu", "count": 1}), _bucket("red", servers=("gpu-001",))
+        ),
+        "shared": chain(STORE_ON_GPUS, _bucket("red", servers=("gpu-001",), shared=True), _bucket("blue", servers=())),
+        "no tenant's": chain(intent("ceph.object", {"pool": "data"}), _bucket("red"), _bucket("blue")),
+    },
     "TEN015": {
         "its own": _tenant("red", storage=STORAGE),
         "of no file system": _tenant("red", storage=replace(STORAGE, user="client.files-work")),

@@ -308,3 +308,38 @@ def test_servers_mount_all_of_a_file_system_or_their_tenants_folder():
     ]
     assert (mounts[2]["at"], mounts[2]["unit"], mounts[2]["driver"]) == ("/srv/w", "srv-w.mount", "fuse")
     assert name_unit("/mnt/work-1") == "mnt-work\\x2d1.mount"
+
+
+def test_an_object_store_has_pools_of_its_own_and_gateways():
+    """96 OSDs: 0.5 % of 9,600 placement groups four times over, on three copies, are 64 for what is in which bucket."""
+    pools = {"objects": {"erasure": "2+1"}, "blocks": {"replicas": 3}}
+    ceph = planned(pools=pools, object={"pool": "objects", "count": 3}, monitors="storage")
+    store = ceph.store
+    assert (store.realm, store.zonegroup, store.zone, store.domain_name) == ("small", "small", "small", "s3.small.example.net")
+    assert store.daemons == {f"small.storage-00{n}": f"storage-00{n}" for n in (1, 2, 3)}
+    assert [server.address for server in store.servers] == [host.address for host in ceph.hosts[:3]]
+    small = [".rgw.root", *(f"small.rgw.{what}" for what in ("control", "meta", "log", "buckets.non-ec"))]
+    assert store.own == (
+        *(PlacedPool(name, 3, 0, 0, 0.0, 8, "rgw") for name in small),
+        PlacedPool("small.rgw.buckets.index", 3, 0, 0, 0.0, 64, "rgw"),
+    )
+    assert [pool.application for pool in ceph.pools] == ["rgw", "rbd"] and ceph.all_pools[2:] == store.own
+    assert ceph.needs.daemons == ("monitor", "manager", "gateway")
+    assert ceph.waterline == planned(pools=pools, monitors="storage").waterline
+    other = planned(
+        pools=pools, object={"pool": "objects", "hosts": "gpu", "realm": "here", "zonegroup": "east", "zone": "one"}
+    ).store
+    assert (other.realm, other.zonegroup, other.zone) == ("here", "east", "one")
+    assert list(other.daemons.values()) == ["gpu-001", "gpu-002"]
+    assert planned(pools=pools, object={"pool": "objects", "realm": "here"}).store.zone == "here"
+
+
+def test_an_object_store_that_changes_is_told():
+    old, none = whole(pools={"a": {"replicas": 3}}, object={"pool": "a"}), whole(pools={"a": {"replicas": 3}})
+    new = whole(pools={"a": {"replicas": 3}}, object={"pool": "a", "port": 80})
+    assert [(one.subject, one.key, one.old, one.new) for one in compare_plans(old, new).settings] == [
+        ("object store small", "port", "8080", "80")
+    ]
+    assert ("object store small", "exists", "no", "yes") in {
+        (one.subject, one.key, one.old, one.new) for one in compare_plans(none, old).settings
+    }

@@ -51,7 +51,7 @@ POOL = {
 
 def want(**parts):
     """Return what is wanted of a cluster with one pool."""
-    nothing = {"options": [], "users": [], "namespaces": [], "filesystems": [], "folders": []}
+    nothing = {"options": [], "users": [], "namespaces": [], "filesystems": [], "folders": [], "object_stores": []}
     return {"fsid": FSID, "hosts": HOSTS, "pools": [DATA], **nothing} | parts
 
 
@@ -468,6 +468,17 @@ def test_what_is_set_for_some_hosts_and_wins_is_told():
     ]
 
 
+def test_options_of_others_win_over_none():
+    """As those of two file systems, or of two gateways."""
+    options = [{"who": f"mds.{name}", "name": "mds_join_fs", "value": name} for name in ("home", "work")]
+    set_now = {(each["who"], each["name"]): each["value"] for each in options}
+    narrower = {"mds_join_fs": {"mds.home": "home", "mds.work": "work", "mds.home.h1": "work", "global/host:h2": "x", "mds": "y"}}
+    has = live(options=set_now, narrower=narrower)
+    assert tell_left(want(options=options), has) == [
+        "mds_join_fs is set for mds.home.h1, which wins over the planned home: ceph config rm mds.home.h1 mds_join_fs"
+    ]
+
+
 def test_an_option_that_is_not_planned_any_more_is_told_while_it_is_set():
     recorded = {"options": ["global cluster_network", "osd osd_memory_target", "osd osd_mclock_profile"]}
     has = live(recorded=recorded, options={("osd", "osd_memory_target"): "1", ("osd", "osd_mclock_profile"): "balanced"})
@@ -521,29 +532,37 @@ class Answers:
 def test_placement_groups_that_do_not_come_are_told(monkeypatch, states, said):
     monkeypatch.setattr(program, "ask", Answers(other=["active+clean"], data=states))
     with pytest.raises(SystemExit) as ended:
-        program.wait_active("data", 0)
+        program.wait_active(["other", "data"], 0)
     fix = "see ceph health detail, then run again"
     assert ended.value.code == f"placement groups of pool data: {said}; expected all active within 0 s; fix: {fix}"
 
 
 def test_another_pools_groups_are_not_waited_for(monkeypatch):
     monkeypatch.setattr(program, "ask", Answers(other=["down"], data=["active+undersized"]))
-    program.wait_active("data", 0)
+    program.wait_active(["data"], 0)
+    program.wait_active([], 0)
 
 
 def test_a_new_pool_is_written_to_once_its_groups_are_active(monkeypatch):
     done = []
     monkeypatch.setattr(program, "run", lambda *words: done.append(" ".join(words)))
-    monkeypatch.setattr(program, "wait_active", lambda pool, _: done.append(f"wait for {pool}"))
-    for step in program.list_steps(want(), live(pools={}), False):
-        program.do(step, 10)
-    assert [each.partition(" --")[0] for each in done] == [
+    monkeypatch.setattr(program, "wait_active", lambda pools, _: done.extend(f"wait for {pool}" for pool in pools))
+    program.do_all(program.list_steps(want(pools=[CODED, DATA]), live(pools={}), False), 10)
+    assert [each.partition(" --")[0] for each in done if "pool" in each or "wait" in each] == [
+        "ceph osd pool create coded 64 64 erasure coded coded",
+        "ceph osd pool application enable coded cephfs",
+        "ceph osd pool set coded min_size 2",
+        "ceph osd pool set coded allow_ec_overwrites true",
         "ceph osd pool create data 64 64 replicated data",
+        "wait for coded",
         "wait for data",
         "wait for data",
         "rbd pool init data",
         "ceph osd pool set data min_size 2",
     ]
+    done.clear()
+    program.do_all(program.list_steps(want(pools=[CODED]), live(pools={}), False), 10)
+    assert done[-1] == "wait for coded"  # also where nothing is written into it
 
 
 def test_it_is_json_all_the_way(monkeypatch, capsys):
@@ -606,7 +625,7 @@ def test_the_namespace_of_a_new_folder_is_filled_in_when_it_is_there(monkeypatch
     monkeypatch.setattr(program, "run", lambda *words: ran.append(words))
     monkeypatch.setattr(program, "read_folder", lambda files, name: found.get((files, name)))
     words = ["auth", "caps", "client.red", "mds", "path=<path home red>", "osd", "namespace=<pool_namespace home red>"]
-    program.do(program.Step("", words), 1)
+    program.do_all([program.Step("", words)], 1)
     assert ran == [("ceph", "auth", "caps", "client.red", "mds", f"path={PATH}", "osd", "namespace=fsvolumens__red_red")]
     for info, said in (
         (None, "is not there"),
@@ -615,7 +634,7 @@ def test_the_namespace_of_a_new_folder_is_filled_in_when_it_is_there(monkeypatch
     ):
         found["home", "red"] = info
         with pytest.raises(SystemExit) as ended:
-            program.do(program.Step("", words), 1)
+            program.do_all([program.Step("", words)], 1)
         assert ended.value.code.startswith(f"folder red of file system home: {said}; expected what was made") and len(ran) == 1
 
 
@@ -758,3 +777,229 @@ def test_nobody_waits_for_ever_until_a_file_system_is_served(monkeypatch):
     with pytest.raises(SystemExit) as ended:
         program.wait_served("home", 0)
     assert ended.value.code.startswith("file system home: no metadata server serves it; expected one within 0 s")
+
+
+STORE = {"realm": "lab", "zonegroup": "lab", "zone": "one", "pool": "data", "users": []}
+RED_BUCKETS = {"name": "red", "uid": "red$red", "bytes": 5 * 10**12}
+STORE = STORE | {"users": [RED_BUCKETS]}
+WHERE = "--rgw-realm=lab --rgw-zonegroup=lab --rgw-zone=one"
+ZONE = {
+    "id": "z1",
+    "placement_pools": [
+        {
+            "key": "default-placement",
+            "val": {"storage_classes": {"STANDARD": {"data_pool": "data"}}, "index_pool": "one.rgw.buckets.index"},
+        }
+    ],
+    "domain_root": "one.rgw.meta:root",
+    "control_pool": "one.rgw.control",
+    "log_pool": "one.rgw.log",
+    "user_uid_pool": "one.rgw.meta:users.uid",
+}
+PLACED = ZONE["placement_pools"][0]["val"]
+GROUP = {"id": "g1", "realm_id": "r1", "master_zone": "z1", "zones": [{"id": "z1", "name": "one"}]}
+PERIOD = {"master_zonegroup": "g1", "period_map": {"zonegroups": [{"id": "g1", "zones": [{"id": "z1", "name": "one"}]}]}}
+USER = {
+    "suspended": 0,
+    "user_quota": {"enabled": True, "max_size": 5 * 10**12, "max_objects": -1},
+    "keys": [{"secret_key": "s"}],
+}
+ALL = {"data": POOL, ".rgw.root": POOL} | {f"one.rgw.{what}": POOL for what in ("control", "meta", "log")}
+
+
+class Admin:
+    """What radosgw-admin of 16.2 answers, in its own shapes; a double, for the comparison alone."""
+
+    def __init__(self):
+        self.has = {"realm": {"id": "r1"}, "zonegroup": GROUP, "zone": ZONE, "period": PERIOD}
+        self.lists = {
+            "realm": {"default_info": "r1", "realms": ["lab"]},
+            "zone": {"default_info": "z1", "zones": ["one"]},
+        }
+        self.users, self.asked = {"red$red": USER, "alice": USER}, []
+
+    def __call__(self, name, *words):
+        assert name == "radosgw-admin"
+        self.asked.append(" ".join(words[:2]))
+        if words[:2] == ("user", "list"):
+            return 0, json.dumps(list(self.users)), ""
+        if words[:2] == ("user", "info"):
+            return 0, json.dumps(self.users[words[2].partition("=")[2]]), ""
+        found = (self.lists if words[1] == "list" else self.has).get(words[0])
+        return (0, json.dumps(found), "") if found is not None else (2, "", "failed to init: (2) No such file or directory")
+
+
+@pytest.fixture
+def admin(monkeypatch):
+    double = Admin()
+    monkeypatch.setattr(program, "call", double)
+    return double
+
+
+def see(pools=ALL, store=STORE, **parts):
+    """Return a cluster whose object store was asked for what it has."""
+    has = live(pools=pools, **{"recorded": {"object_users": ["one red$red"]}, **parts})
+    has.stores = {store["zone"]: program.read_store(store, has)}
+    return has
+
+
+def tell_store(has, store=STORE):
+    wanted = want(object_stores=[store])
+    return tell_faults(wanted, has), tell_steps(wanted, has), tell_left(wanted, has)
+
+
+def test_an_object_store_as_planned_is_left(admin):
+    assert tell_store(see()) == ([], [], [])
+    assert program.read_store(STORE, live(pools=ALL))["users"].keys() == {"red$red"}  # the others are nobody's of the plan
+
+
+def test_nothing_is_asked_of_object_stores_before_they_have_their_pools(admin):
+    """The question would make them."""
+    faults, steps, left = tell_store(see({"data": POOL}))
+    assert (faults, left, admin.asked) == ([], [], [])
+    assert steps == [
+        ("realm lab is made", "radosgw-admin realm create --rgw-realm=lab"),
+        (
+            "zone group lab of realm lab is made",
+            "radosgw-admin zonegroup create --rgw-realm=lab --rgw-zonegroup=lab --master --default",
+        ),
+        ("zone one is made, whose objects are in pool data", f"radosgw-admin zone create {WHERE} --master --default"),
+        ("", f"radosgw-admin zone placement modify {WHERE} --placement-id=default-placement --data-pool=data"),
+        ("", f"radosgw-admin period update --commit {WHERE}"),
+        (
+            "user red of object store one is made, with a quota of 5 TB",
+            f"radosgw-admin user create {WHERE} --uid=red$red --display-name=red",
+        ),
+        ("", f"radosgw-admin quota set {WHERE} --uid=red$red --quota-scope=user --max-size=5000000000000"),
+        ("", f"radosgw-admin quota enable {WHERE} --uid=red$red --quota-scope=user"),
+    ]
+    see({name: pool for name, pool in ALL.items() if name != "one.rgw.meta"})
+    assert not any(words.startswith("user") for words in admin.asked)
+
+
+def test_nothing_is_asked_while_the_answer_may_not_come(admin):
+    has = see(troubles={"PG_AVAILABILITY"})
+    assert admin.asked == []
+    told = "object store one was not looked at: some placement groups do not serve: see ceph health detail"
+    assert tell_store(has) == ([], [], [told])
+
+
+def test_where_gateways_have_no_realm_none_is_made(admin):
+    """It would be the default one, and theirs at their next start."""
+    admin.has, admin.lists = {}, {"realm": {"default_info": "", "realms": []}, "zone": {"zones": ["default"]}}
+    [fault], _, _ = tell_store(see())
+    assert fault.startswith(
+        "zones without a realm: default; expected none, or gateways lose sight of their buckets; fix: have them"
+    )
+    admin.lists = {}
+    assert tell_store(see())[0] == []
+    admin.lists = {"realm": {"default_info": "r2", "realms": ["other"]}, "zone": {"zones": ["two"]}}
+    assert tell_store(see())[0] == []
+
+
+def test_an_object_store_that_a_run_did_not_finish_is_finished(admin):
+    place = {**ZONE["placement_pools"][0]["val"], "storage_classes": {"STANDARD": {"data_pool": "one.rgw.buckets.data"}}}
+    admin.has["zone"] = {**ZONE, "placement_pools": [{"key": "default-placement", "val": place}]}
+    text, force = "zone one is made, whose objects are in pool data", f"radosgw-admin period update --commit {WHERE}"
+    modify, commit, *users = tell_store(see())[1]
+    assert (modify[0], commit, users) == (text, ("", force), []) and "zone placement modify" in modify[1]
+    admin.has["period"] = {"master_zonegroup": "", "period_map": {"zonegroups": []}}
+    modify, commit, user, *_ = tell_store(see())[1]
+    assert commit == ("", force) and user[0].startswith("user red of object store one is made")
+    admin.has["zone"] = ZONE
+    assert tell_store(see())[1][0] == ("zone one is known to gateways", force)
+
+
+def test_quotas_of_buckets_are_compared_in_kib(admin):
+    def told(size):
+        return tell_store(see(), {**STORE, "users": [{**RED_BUCKETS, "bytes": size}]})[1]
+
+    assert told(0) == [
+        ("user red of object store one has no quota", f"radosgw-admin quota disable {WHERE} --uid=red$red --quota-scope=user")
+    ]
+    assert [text for text, _ in told(10**6)] == ["user red of object store one has a quota of 1 MB", ""]
+    for quota, size in (((True, 1_000_448), 10**6), ((False, 1_000_448), 0), ((True, -1), 0)):  # the last is one of objects alone
+        admin.users["red$red"] = {**USER, "user_quota": dict(zip(("enabled", "max_size"), quota, strict=True))}
+        assert told(size) == []
+
+
+def test_object_stores_that_cannot_become_what_is_planned_are_refused(admin):
+    moved = {**ZONE, "placement_pools": [{"key": "default-placement", "val": {**PLACED, "index_pool": "index"}}]}
+    for change, said in (
+        ({"zonegroup": {**GROUP, "realm_id": ""}}, "zone group lab: in no realm, or another; expected in realm lab"),
+        (
+            {"zonegroup": {**GROUP, "master_zone": "z0", "zones": [*GROUP["zones"], {"id": "z0", "name": "zero"}]}},
+            "zone group lab: zone zero is its master; expected one; fix: plan ceph.object.zone: zero",
+        ),
+        (
+            {"zonegroup": {**GROUP, "master_zone": "", "zones": []}},
+            "zone one: in no zone group, or another; expected in zone group lab",
+        ),
+        ({"period": {**PERIOD, "master_zonegroup": "g0"}}, "realm lab: another zone group is its master; expected lab"),
+        ({"zone": moved}, "zone one: pools index; expected pools one.rgw.…; fix: plan another zone"),
+        ({"zone": {**ZONE, "log_pool": ".log:x"}}, "zone one: pools .log; expected pools one.rgw.…"),
+    ):
+        admin.has = Admin().has | change
+        faults, _, _ = tell_store(see())
+        assert len(faults) == 1 and faults[0].startswith(said), faults
+    admin.has = Admin().has
+    [fault] = tell_store(see(ALL | {"coded": POOL}), {**STORE, "pool": "coded"})[0]
+    assert fault.startswith("zone one: objects in pool data; expected coded; fix: buckets look for their objects there")
+
+
+def test_a_user_that_was_never_planned_keeps_its_quota(admin):
+    other = {**STORE, "users": [{**RED_BUCKETS, "bytes": 0}]}
+    [fault] = tell_store(see(store=other, recorded={}), other)[0]
+    assert fault.startswith(
+        "user red of object store one: is there, with a quota of 5 TB; expected no quota; fix: plan that, or rename"
+    )
+    assert tell_store(see(recorded={})) == ([], [], [])  # with the planned quota it may stay
+
+
+def test_users_of_buckets_that_are_suspended_or_left_are_told(admin):
+    admin.users |= {"red$red": {**USER, "suspended": 1}, "blue$blue": USER, "grey$grey": {**USER, "suspended": 1}}
+    has = see(recorded={"object_users": ["one red$red", "one blue$blue", "one grey$grey", "one gone$gone", "old x$x"],
+                        "object_stores": ["lab lab one", "far east old"]})  # fmt: skip
+    whom = "--rgw-realm=lab --rgw-zonegroup=lab --rgw-zone=one"
+    assert tell_store(has)[2] == [f"user red of object store one is suspended: radosgw-admin user enable --uid='red$red' {whom}"]
+    told = [
+        "user blue$blue of object store one, whose keys still open its buckets: "
+        f"radosgw-admin user suspend --uid='blue$blue' {whom}",
+        "user grey$grey of object store one, which is suspended, with its buckets",
+    ]
+    assert list(program.list_stale(want(object_stores=[STORE]), has)) == told
+    has.pools = has.pools | {"old.rgw.meta": POOL}
+    assert list(program.list_stale(want(object_stores=[STORE]), has)) == [
+        *told,
+        "object store old, with its buckets, and users whose keys still open them: "
+        "radosgw-admin user list --rgw-realm=far --rgw-zonegroup=east --rgw-zone=old",
+    ]
+
+
+def test_what_is_not_planned_any_more_of_buckets_stays_in_the_record(admin, monkeypatch):
+    kept = []
+    monkeypatch.setattr(program, "run", lambda *words: kept.append(json.loads(words[-1])))
+    admin.users["blue$blue"] = USER
+    recorded = {"object_users": ["one blue$blue", "one gone$gone"], "object_stores": ["far east old"]}
+    for pools, asked, users in (
+        (ALL, [STORE], ["one blue$blue", "one red$red"]),
+        ({"data": POOL}, [], []),  # of a cluster that has nothing of it any more
+    ):
+        program.keep_record(want(object_stores=asked), see(pools, recorded=recorded))
+        assert kept[-1]["object_users"] == users
+    unseen = live(pools=ALL, recorded=recorded)  # before there are OSDs
+    program.keep_record(want(object_stores=[STORE]), unseen)
+    assert kept[-1]["object_users"] == ["one blue$blue", "one gone$gone", "one red$red"]
+    assert kept[-1]["object_stores"] == ["lab lab one"]
+
+
+def test_gateways_are_told_where_they_belong_once_that_may_be():
+    options = [{"who": "client.rgw.one", "name": "rgw_zone", "value": "one"}, {"who": "osd", "name": "x", "value": "1"}]
+    assert program.leave_data(want(options=options))["options"] == options[1:]
+
+
+def test_what_radosgw_admin_complains_of_is_told(monkeypatch):
+    monkeypatch.setattr(program, "call", lambda *_: (5, "", "couldn't init storage provider\n"))
+    with pytest.raises(SystemExit) as ended:
+        program.ask_admin("user", "list", *program.name_store(STORE))
+    assert ended.value.code == "radosgw-admin user list: couldn't init storage provider"

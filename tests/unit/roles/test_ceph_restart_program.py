@@ -1,6 +1,7 @@
 """The program of role ceph_restart, without Ceph; molecule/ceph_restart has real daemons."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,30 @@ PROGRAM = Path(__file__).parents[3] / "roles/ceph_restart/files/restart.py"
 OSDS = ["ceph-osd@3.service", "ceph-osd@4.service"]
 MONITOR, MANAGER = "ceph-mon@control-001.service", "ceph-mgr@control-001.service"
 METADATA = "ceph-mds@home.control-001.service"
+GATEWAY = "ceph-radosgw@rgw.store.control-001.service"
 FSID = "dcf9adda-ceef-58bf-8f2c-82fb91b70d95"
-ABOUT = {"host": "storage-001", "fsid": FSID, "release": "16", "units": OSDS, "wait_s": 0, "anyway": False, "unclean": 0}
+ABOUT = {
+    "host": "storage-001",
+    "fsid": FSID,
+    "release": "16",
+    "units": OSDS,
+    "wait_s": 0,
+    "anyway": False,
+    "unclean": 0,
+    "sessions": [],
+}
 KEY = "gpuyard/noout/storage-001"
 VERSION = "ceph version {}.2.15 (618f440892089921c3e944a991122ddc44e60516) pacific (stable)"
 NEW = "7f0-7f1 r-xp 00000000 fd:00 17                 /usr/bin/ceph-osd\n7f2-7f3 rw-s 00000000 00:01 5 /dev/zero (deleted)\n"
 OLD = "7f0-7f1 r-xp 00000000 fd:00 16                 /usr/bin/ceph-osd (deleted)\n"
 OLD_LIBRARY = "7f0-7f1 r-xp 00000000 fd:00 12 /usr/lib/ceph/libceph-common.so.2 (deleted)\n"
 OLD_DATA = NEW + "7f4-7f5 r--p 00000000 fd:00 13 /usr/lib/locale/locale-archive (deleted)\n"
+
+
+FIRST, SECOND, FAR = (
+    {"id": f"{zone}.{host}", "zone_id": zone, "frontend_config#0": f"beast endpoint={host}:80"}
+    for zone, host in (("store", "control-001"), ("store", "control-002"), ("far", "control-003"))
+)
 
 
 class Cluster:
@@ -29,7 +46,7 @@ class Cluster:
         self.keys, self.flags, self.releases = set(), {}, ["16"]
         self.down, self.states, self.quorum = set(), {"active+clean": 64}, ["control-001"]
         self.managers, self.said = ["control-001"], {}
-        self.failed = []
+        self.failed, self.gateways = [], {"41": FIRST, "42": SECOND}
         self.serving = {"gid_7": {"name": "home.control-001", "state": "up:active"}}
 
     def __call__(self, name, *words, limit_s=0):
@@ -53,6 +70,7 @@ class Cluster:
             "ceph osd tree": {"nodes": [self._osd(number) for number in (1, 3, 4)]},
             "ceph osd dump": {"crush_node_flags": self.flags},
             "ceph fs dump": {"filesystems": self.tell_files(), "standbys": [{"name": "home.control-002"}]},
+            "ceph service dump": {"services": {"rgw": {"daemons": self.tell_gateways()}} if self.gateways else {}},
             "ceph mgr dump": {"active_name": self.managers[0], "standbys": [{"name": name} for name in self.managers[1:]]},
             "ceph status": {
                 "quorum_names": self.quorum,
@@ -70,6 +88,9 @@ class Cluster:
         other = {"gid_9": {"name": "work.control-009", "state": "up:replay"}}  # of another file system, which does not matter
         maps = {"home": (self.serving, self.failed), "work": (other, [1])}
         return [{"mdsmap": {"fs_name": name, "info": info, "failed": failed}} for name, (info, failed) in maps.items()]
+
+    def tell_gateways(self):
+        return {"summary": "", **{number: {"metadata": about} for number, about in self.gateways.items()}}
 
     def _osd(self, number):
         return {"name": f"osd.{number}", "type": "osd", "status": "down" if number in self.down else "up", "reweight": 1.0}
@@ -123,9 +144,9 @@ def test_another_cluster_and_another_release_are_refused(cluster):
 
 
 def test_they_stop_once_the_cluster_says_so(cluster):
-    assert cluster.program.ready(ABOUT, False) == {"unclean": 0}
+    assert cluster.program.ready(ABOUT, False) == {"unclean": 0, "sessions": []}
     cluster.states = {"active+clean": 60, "active+remapped+backfilling": 9, "active+undersized": 2, "peering": 1}
-    assert cluster.program.ready({**ABOUT, "units": [MONITOR]}, False) == {"unclean": 3}
+    assert cluster.program.ready({**ABOUT, "units": [MONITOR]}, False) == {"unclean": 3, "sessions": []}
     cluster.program.ready({**ABOUT, "units": [MANAGER]}, False)
     cluster.program.ready({**ABOUT, "units": [METADATA]}, False)
     assert cluster.ran == [
@@ -148,7 +169,7 @@ def test_what_may_not_stop_is_refused_on_time(cluster, refuses, down, said):
     why = refused(cluster.program.ready)
     assert said in why and """-e '{"ceph_restart_anyway": ["storage-001"]}'""" in why
     assert said in cluster.program.ready(ABOUT, True)["waits"]
-    assert cluster.program.ready({**ABOUT, "anyway": True}, False) == {"unclean": 0}
+    assert cluster.program.ready({**ABOUT, "anyway": True}, False) == {"unclean": 0, "sessions": []}
 
 
 def test_the_flag_is_set_for_the_host_and_taken_away_again(cluster):
@@ -246,3 +267,32 @@ def test_the_next_host_waits_until_all_is_as_before(cluster, units, change, said
 def test_copies_that_were_missing_before_may_be_missing_still(cluster):
     cluster.states = {"active+clean": 60, "active+undersized": 4}
     assert cluster.program.settle({**ABOUT, "unclean": 4}, False) == []
+
+
+def test_a_gateway_stops_where_another_answers_and_has_to_come_back(cluster, monkeypatch):
+    asked = []
+    monkeypatch.setattr(cluster.program, "answers", lambda listens: asked.append(listens) or "control-002" in listens)
+    about = {**ABOUT, "units": [GATEWAY]}
+    cluster.units = {GATEWAY: "active"}
+    assert cluster.program.look({}, False)["units"] == [GATEWAY]
+    assert cluster.program.ready(about, False) == {"unclean": 0, "sessions": ["41", "42"]}
+    assert asked == ["beast endpoint=control-002:80"]
+    assert cluster.program.restart(about, False) == ["ceph-radosgw@rgw.store.control-001 is restarted"]
+    # The one before is known for a minute more, and is not taken for one that came back.
+    assert "radosgw.rgw.store.control-001 is not back" in refused(cluster.program.settle, units=[GATEWAY], sessions=["41", "42"])
+    cluster.gateways["43"] = FIRST
+    assert cluster.program.settle({**about, "sessions": ["41", "42"]}, False) == []
+    for others in ({"44": FAR}, {"45": {**SECOND, "frontend_config#0": "beast endpoint=control-009:80"}}):
+        cluster.gateways = {"43": FIRST, **others}
+        assert "no other gateway answers; expected daemons that may stop" in refused(cluster.program.ready, units=[GATEWAY])
+    assert cluster.program.ready({**about, "anyway": True}, False)["unclean"] == 0
+    cluster.gateways = {}
+    assert "no other gateway answers" in refused(cluster.program.ready, units=[GATEWAY])
+
+
+def test_whether_a_gateway_answers_is_asked_at_its_port(cluster):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert cluster.program.answers(f"beast endpoint=127.0.0.1:{port}")
+    assert not cluster.program.answers(f"beast endpoint=127.0.0.1:{port}")
+    assert not cluster.program.answers("beast port=80")

@@ -75,6 +75,7 @@ def tell_ceph(plan, fill=0.3):
         "options": [{"section": each["who"], "mask": "", **each} for each in list_options(ceph)],
         "users": {"client.admin": {"mon": "allow *"}} | {user["name"]: _rights(plan, user) for user in list_users(plan)},
         "files": _files(ceph, {pool["pool_name"]: pool.get("pool_id", 0) for pool in pools}),
+        **({"services": _services(ceph)} if ceph.store else {}),
     }  # fmt: skip
 
 
@@ -97,6 +98,12 @@ def _files(ceph, numbers):
         filesystems.append({"id": len(filesystems) + 1, "mdsmap": {**about, "data_pools": pools, "info": info}})
         standbys.append({"name": spare, "rank": -1, "state": "up:standby"})
     return {"epoch": 9, "filesystems": filesystems, "standbys": standbys}
+
+
+def _services(ceph):
+    where = {"realm_name": ceph.store.realm, "zone_name": ceph.store.zone}
+    daemons = {str(4000 + number): {"metadata": {"id": name, **where}} for number, name in enumerate(ceph.store.daemons)}
+    return {"services": {"rgw": {"daemons": daemons}}}
 
 
 def _rule(number, name, take, domain, how="firstn"):

@@ -246,6 +246,31 @@ def test_file_systems_their_servers_and_what_opens_folders(filed):
     assert find(filed, answers)[0] == ("VER054", "error", "file system home is not there")
 
 
+def test_what_is_planned_for_each_daemon_wins_over_no_other(filed):
+    packages = replace(filed, ceph=replace(filed.ceph, deploy="packages"))
+    answers = tell_ceph(packages)
+    assert [each["who"] for each in answers["options"] if each["name"] == "rgw_frontends"] == [
+        f"client.rgw.driving.ingest-00{number}" for number in (1, 2, 3, 4)
+    ]
+    assert find(packages, answers) == []
+
+
+def test_gateways_that_nobody_hears_of_any_more_or_of_another_zone(filed):
+    answers = tell_ceph(filed)
+    daemons = answers["services"]["services"]["rgw"]["daemons"]
+    first, second, *_ = daemons
+    daemons[first]["metadata"]["id"] += ".xyzabc"  # as cephadm calls them
+    assert find(filed, answers) == []
+    assert daemons.pop(second)["metadata"]["id"] == "driving.ingest-002"
+    assert find(filed, answers) == [("VER056", "warning", "driving.ingest-002 is not there, one of the gateways to objects")]
+    daemons[first]["metadata"] |= {"realm_name": "", "zone_name": "default"}
+    assert ("VER056", "error", "driving.ingest-001 is a gateway to another zone") in find(filed, answers)
+    answers["services"]["services"] = {}
+    [found] = compare_ceph(filed, Asked("c", answers)).findings
+    assert (found.id, found.severity, found.actual) == ("VER056", "error", "0")
+    assert find(filed, {name: answer for name, answer in answers.items() if name != "services"}) == []
+
+
 def test_the_fill_is_held_against_what_is_planned(plan):
     line = plan.ceph.waterline
     above = compare_ceph(plan, Asked("c", tell_ceph(plan, line + 0.01))).findings
@@ -348,14 +373,21 @@ def test_the_first_monitor_that_answers_is_asked(plan, answers):
         "control-001": "connection refused or closed",
         "control-002": "[errno 2] RADOS object not found",
     }
-    assert sessions.asked == [("control-001", 1), ("control-002", 1), ("control-003", 1), ("control-003", len(QUESTIONS) - 1)]
+    assert sessions.asked == [("control-001", 1), ("control-002", 1), ("control-003", 1), ("control-003", len(QUESTIONS) - 2)]
 
 
 def test_what_managers_do_not_answer_is_left_out(plan, answers):
     asked = ask_ceph(plan, Login(), Sessions(plan, answers, silent={"use"}))
-    assert asked.host == "control-001" and "use" not in asked.answers
+    assert asked.host == "control-001" and not {"use", "services"} & asked.answers.keys()
     asked = ask_ceph(plan, Login(), Sessions(plan, answers, silent={"tree"}))
     assert asked.reasons["control-003"] == "ceph osd tree: no answer within 45 s"
+
+
+def test_of_gateways_managers_are_asked_where_they_are_planned(filed):
+    asked = ask_ceph(filed, Login(), Sessions(filed, tell_ceph(filed)))
+    assert asked.answers["services"]["services"]["rgw"]["daemons"]
+    asked = ask_ceph(filed, Login(), Sessions(filed, tell_ceph(filed), silent={"services", "use"}))
+    assert asked.host == "control-001" and "services" not in asked.answers
 
 
 def test_another_cluster_is_asked_nothing_more(plan, answers):
@@ -369,7 +401,12 @@ def test_another_cluster_is_asked_nothing_more(plan, answers):
 def test_a_shell_takes_each_question(name, plan, tmp_path):
     """With doubles of `ceph` and `sudo` that say on their standard error what they should not."""
     options = [{"section": "mgr", "name": "mgr/dashboard/password", "value": "SECRET"}, {"name": "public_network"}]
-    told = {"users": {"auth_dump": [{"entity": "client.a", "key": "SECRET", "caps": {"mon": "allow r"}}]}, "options": options}
+    gateway = {"metadata": {"id": "a", "hostname": "SECRET"}}
+    told = {
+        "users": {"auth_dump": [{"entity": "client.a", "key": "SECRET", "caps": {"mon": "allow r"}}]},
+        "options": options,
+        "services": {"services": {"rgw": {"daemons": {"summary": "", "4": gateway}}, "osd": {}}},
+    }
     (tmp_path / "told").write_text(json.dumps(told.get(name, {"asked": name})))
     for program, text in (("ceph", f"echo warning: old >&2; echo; cat {tmp_path}/told; echo"), ("sudo", 'shift; exec "$@"')):
         (tmp_path / program).write_text(f"#!/bin/sh\n{text}\n")
@@ -378,7 +415,11 @@ def test_a_shell_takes_each_question(name, plan, tmp_path):
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=environment)
     assert (done.returncode, done.stderr, "SECRET" in done.stdout) == (0, "", False)
-    wanted = {"users": {"client.a": {"mon": "allow r"}}, "options": options[1:]}
+    wanted = {
+        "users": {"client.a": {"mon": "allow r"}},
+        "options": options[1:],
+        "services": {"services": {"rgw": {"daemons": {"4": {"metadata": {"id": "a"}}}}}},
+    }
     assert _read(Answer(done.stdout)) == wanted.get(name, {"asked": name})
     (tmp_path / "ceph").write_text("#!/bin/sh\necho Error ENOENT: no such thing >&2\nexit 2\n")
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=environment)

@@ -81,8 +81,8 @@ def test_a_tenant_holds_what_dhcp_ceph_and_kubernetes_need(case):
     assert tenants["perception"]["nat"] == {"internet": "203.0.113.0/29"}
     assert (tenants["perception"]["uses"], tenants["perception"]["peers"]) == (["services"], ["planning"])
     storage = tenants["intake"]["storage"]
-    assert storage["pools"] == ["intake"]
-    assert storage["user"]
+    assert storage["pools"] == []  # buckets alone
+    assert tenants["perception"]["storage"]["pools"] == ["datasets"] and tenants["perception"]["storage"]["user"]
     assert len(storage["clients"]) == 4, "the four gateways"
     assert tenants["services"]["storage"] == {}
 

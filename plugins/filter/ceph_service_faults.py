@@ -1,7 +1,7 @@
 # Copyright: gpuyard maintainers
 # GNU General Public License v3.0 or later (see https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find what cannot be right about the arguments of role ceph_mds. It runs on the controller."""
+"""Find what cannot be right about the arguments of role ceph_service. It runs on the controller."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import check_packages, check_tree, check_wait
 
 DOCUMENTATION = r"""
-name: ceph_mds_faults
-short_description: Finds what cannot be right about the arguments of role ceph_mds
+name: ceph_service_faults
+short_description: Finds what cannot be right about the arguments of role ceph_service
 description:
   - Checks the folder of the rendered tree, how long is waited, and that there are packages.
 author: gpuyard maintainers
@@ -28,8 +28,8 @@ EXAMPLES = r"""
     that: faults | length == 0
     fail_msg: "{{ faults | join('\n') }}"
   vars:
-    names: [ceph_mds_tree, ceph_mds_wait_s, ceph_mds_packages]
-    faults: "{{ dict(names | zip(q('ansible.builtin.vars', *names))) | gpuyard.cluster.ceph_mds_faults }}"
+    names: [ceph_service_tree, ceph_service_wait_s, ceph_service_mds_packages]
+    faults: "{{ dict(names | zip(q('ansible.builtin.vars', *names))) | gpuyard.cluster.ceph_service_faults }}"
 """
 
 RETURN = r"""
@@ -40,10 +40,10 @@ _value:
 """
 
 
-def ceph_mds_faults(arguments: dict[str, Any]) -> list[str]:
+def ceph_service_faults(arguments: dict[str, Any]) -> list[str]:
     """Return what cannot be right."""
-    packages = ("ceph_mds_packages", "the packages with ceph-mds and ceph", "leave it out for ceph-mds and ceph-common")
-    return [*check_tree(arguments, "ceph_mds"), *check_wait(arguments, "ceph_mds"), *check_packages(arguments, *packages)]
+    packages = ("ceph_service_mds_packages", "the packages with ceph-mds and ceph", "leave it out for ceph-mds and ceph-common")
+    return [*check_tree(arguments, "ceph_service"), *check_wait(arguments, "ceph_service"), *check_packages(arguments, *packages)]
 
 
 class FilterModule:
@@ -51,4 +51,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Any]:
         """Return it by its name."""
-        return {"ceph_mds_faults": ceph_mds_faults}
+        return {"ceph_service_faults": ceph_service_faults}
