@@ -163,8 +163,7 @@ class EmptyShare(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         for tenant in design.plan.tenants:
-            share = tenant.storage
-            if share is not None and not share.pools and not share.folders and share.object_bytes is None:
+            if tenant.storage is not None and not tenant.storage.parts:
                 yield self.finding(
                     f"tenants.{tenant.name}.ceph",
                     f"{tenant.name} has a share of Ceph with nothing in it",

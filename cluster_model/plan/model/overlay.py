@@ -84,6 +84,12 @@ class TenantStorage:
     folders: tuple[TenantFolder, ...] = ()
     object_bytes: int | None = None
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Return what it has of Ceph in words: pools, file systems that it has folders in, buckets."""
+        buckets = () if self.object_bytes is None else ("buckets",)
+        return (*self.pools, *(folder.filesystem for folder in self.folders), *buckets)
+
 
 @dataclass(frozen=True, slots=True)
 class Tenant:

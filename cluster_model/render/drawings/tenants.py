@@ -304,7 +304,7 @@ class _Map:
 def _describe_means(tenant: Tenant) -> str:
     parts = [format_count(len(tenant.servers), "server") if tenant.servers else "no servers of its own"]
     parts += [f"{format_count(tenant.gpus, 'GPU')}"] if tenant.gpus >= 0 else []
-    parts += [f"Ceph {', '.join(tenant.storage.pools)}"] if tenant.storage else []
+    parts += [f"Ceph {', '.join(tenant.storage.parts)}"] if tenant.storage else []
     return " · ".join(parts)
 
 

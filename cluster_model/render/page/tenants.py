@@ -12,7 +12,7 @@ from cluster_model.render.page.table import Table, make_table
 from cluster_model.render.tenants import count_servers, word_homing, word_isolation, word_reach
 
 MAX_MATRIX = 40  # tenants and peers across: what a wide screen shows
-TENANT_COLUMNS = ("tenant", "id", "VRF", "L3 VNI", "route target", "servers", "GPU quota", "Ceph pools", "reaches")
+TENANT_COLUMNS = ("tenant", "id", "VRF", "L3 VNI", "route target", "servers", "GPU quota", "Ceph", "reaches")
 SUBNET_COLUMNS = ("tenant", "subnet", "prefix", "gateway", "VLAN", "VNI", "servers", "addresses", "seen outside")
 PEER_COLUMNS = ("border peer", "AS", "what it is", "links", "at most, routes", "accepted", "announced", "tenants")
 MEETING_COLUMNS = ("what", "provider", "consumer", "provider offers", "consumer shows", "where they cross")
@@ -86,9 +86,9 @@ def _describe_meeting(plan: Plan, meeting: Meeting) -> tuple[str, ...]:
 def _describe_tenant(tenant: Tenant, servers: int) -> tuple[str, ...]:
     quota = f"{tenant.gpus:,}" if tenant.gpus >= 0 else ""
     name = tenant.name + (" (shared)" if tenant.shared else "")
-    pools = ", ".join(tenant.storage.pools) if tenant.storage else ""
+    ceph = ", ".join(tenant.storage.parts) if tenant.storage else ""
     reach = ", ".join(word_reach(tenant))
-    return name, str(tenant.id), tenant.vrf, str(tenant.vni), tenant.route_target, f"{servers:,}", quota, pools, reach
+    return name, str(tenant.id), tenant.vrf, str(tenant.vni), tenant.route_target, f"{servers:,}", quota, ceph, reach
 
 
 def _describe_subnet(subnet: Subnet, servers: int) -> tuple[str, ...]:
