@@ -344,9 +344,11 @@ class GatewayPortTaken(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         store = design.plan.ceph.store
-        for server in store.servers if store else ():
-            owner = next((what for what, ports in list_listeners(design, server.name) if store and store.port in ports), "")
-            if store and owner:
+        if store is None:
+            return
+        for server in store.servers:
+            owner = next((what for what, ports in list_listeners(design, server.name) if store.port in ports), "")
+            if owner:
                 summary = f"gateways to the object store listen at port {store.port}, as {owner} on {server.name}"
                 yield self.finding("ceph.object.port", summary, "a port of their own", str(store.port), "take 8080, or another")
                 return

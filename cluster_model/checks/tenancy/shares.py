@@ -267,10 +267,10 @@ class GatewayOnTenant(Rule):
     id, severity, title = "TEN019", "warning", "gateways to all objects on a tenant's servers"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        store, tenants = design.plan.ceph.store, design.plan.tenants
+        gateways, tenants = design.plan.ceph.gateways, design.plan.tenants
         users = {tenant.name for tenant in tenants if tenant.storage and tenant.storage.object_bytes is not None}
-        for tenant in tenants if store else ():
-            met = [server.name for server in (store.servers if store else ()) if server.name in tenant.servers]
+        for tenant in tenants:
+            met = [server.name for server in gateways if server.name in tenant.servers]
             others = sorted(users - {tenant.name})
             if met and others and not tenant.shared:
                 yield self.finding(

@@ -215,6 +215,11 @@ class CephCluster:
         return self.monitors[:2]
 
     @property
+    def gateways(self) -> tuple[DaemonHost, ...]:
+        """Return the servers with a gateway to the object store; none without one."""
+        return self.store.servers if self.store else ()
+
+    @property
     def all_pools(self) -> tuple[PlacedPool, ...]:
         """Return all pools, those of metadata and of gateways last, which hold next to nothing."""
         return (*self.pools, *(each.metadata for each in self.filesystems), *(self.store.own if self.store else ()))

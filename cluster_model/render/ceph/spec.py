@@ -35,7 +35,7 @@ def list_hosts(ceph: CephCluster) -> Iterator[Json]:
     osds = {host.name: host for host in ceph.hosts}
     monitors = {monitor.name: monitor.address for monitor in ceph.monitors}
     metadata = {server.name: server.address for files in ceph.filesystems for server in files.servers}
-    gateways = {server.name: server.address for server in (ceph.store.servers if ceph.store else ())}
+    gateways = {server.name: server.address for server in ceph.gateways}
     for name, address in (monitors | {host.name: host.address for host in ceph.hosts} | metadata | gateways).items():
         host: Json = {"service_type": "host", "hostname": name, "addr": address, "labels": []}
         if name in monitors:

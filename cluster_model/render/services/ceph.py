@@ -40,7 +40,7 @@ def list_groups(plan: Plan) -> Iterator[tuple[str, str]]:
         yield from (("ceph_osd", host.name) for host in plan.ceph.hosts)
         servers = dict.fromkeys(server.name for files in plan.ceph.filesystems for server in files.servers)
         yield from (("ceph_mds", name) for name in servers)
-        gateways = [server.name for server in (plan.ceph.store.servers if plan.ceph.store else ())]
+        gateways = [server.name for server in plan.ceph.gateways]
         yield from (("ceph_rgw", name) for name in gateways)
         yield from (("ceph_client", name) for name in dict.fromkeys(name for each in list_mounts(plan) for name in each["hosts"]))
         if plan.ceph.deploy == "packages":

@@ -64,9 +64,14 @@ def _compare_servers(ceph: CephCluster, planned: CephFiles, found: FilesMap, ans
 
 
 def list_gone(planned: Iterable[str], there: Iterable[str]) -> list[str]:
-    """Return the daemons that are not there by their names; cephadm puts six letters behind these."""
+    """Return the daemons that are not there by their names."""
     names = list(there)
-    return [name for name in planned if not any(each == name or each.startswith(f"{name}.") for each in names)]
+    return [name for name in planned if not any(is_daemon(each, name) for each in names)]
+
+
+def is_daemon(told: str, planned: str) -> bool:
+    """Return whether a daemon that tells its name is a planned one; cephadm puts six letters behind the name."""
+    return told == planned or told.startswith(f"{planned}.")
 
 
 def compare_gateways(ceph: CephCluster, answers: Answers) -> Iterator[Diagnostic]:
@@ -85,8 +90,7 @@ def compare_gateways(ceph: CephCluster, answers: Answers) -> Iterator[Diagnostic
         level: Severity = "warning" if left else "error"
         yield tell("VER056", "ceph.object", text, f"{len(store.daemons)} of them", str(left), fix, level)
     for daemon in store.daemons:
-        ours = [each for each in there if not list_gone([daemon], [each.name])]
-        zones = {each.where for each in ours} - {""}
+        zones = {each.where for each in there if is_daemon(each.name, daemon)} - {""}
         if zones and f"{store.realm}/{store.zone}" not in zones:
             text = f"{daemon} is a gateway to another zone"
             yield tell("VER056", "ceph.object", text, f"{store.realm}/{store.zone}", list_names(sorted(zones)), fix)
