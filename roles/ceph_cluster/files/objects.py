@@ -24,6 +24,8 @@ RECORD = "gpuyard/objects"
 """Key of the monitors' store under which stands what was planned, by which is found what the plan no longer has."""
 LIMIT_S, CONNECT_S = 120, 15
 """Within which a command has to be done, and to have found a monitor."""
+SETTLE_S = 60
+"""Within which placement groups serve again after a host was moved or an OSD began, where nothing is wrong."""
 ABSENT = 2
 """Exit code of `ceph` for what is not there (ENOENT)."""
 REPLICATED, ERASURE = 1, 3
@@ -140,6 +142,8 @@ def main(verb: str, given: Json) -> None:
     may_move = bool(given["move"]) or not live.has_objects
     # Without OSDs pools have no place yet.
     now = wanted if live.has_osds and given["pools"] else leave_data(wanted)
+    if now["object_stores"] and ZONES in live.pools and not is_serving(live):
+        wait_serving(live, SETTLE_S)
     live.stores = {store["zone"]: read_store(store, live) for store in now["object_stores"]}
     faults = list(list_faults(now, live, may_move))
     if faults:
@@ -242,7 +246,7 @@ def read_store(store: Json, live: Live) -> Json:
     found: Json = {"realm": None, "zonegroup": None, "zone": None, "period": None, "beside": [], "users": {}, "why": ""}
     if ZONES not in live.pools:
         return found
-    if "PG_AVAILABILITY" in live.troubles:  # who asks may wait for ever
+    if not is_serving(live):  # who asks may wait for ever
         return {**found, "why": "some placement groups do not serve: see ceph health detail"}
     where, realms = name_store(store), ask_admin("realm", "list") or {"realms": []}
     for what in ("realm", "zonegroup", "zone", "period"):
@@ -1011,6 +1015,19 @@ def wait_active(pools: list[str], within_s: float) -> None:
             fix = "see ceph health detail, then run again"
             sys.exit(tell(f"placement groups of pool {pool}", said, f"all active within {within_s:g} s", fix))
         time.sleep(1)
+
+
+def is_serving(live: Live) -> bool:
+    """Return whether all placement groups serve, as far as managers have heard."""
+    return "PG_AVAILABILITY" not in live.troubles
+
+
+def wait_serving(live: Live, within_s: float) -> None:
+    """Wait until all placement groups serve, or no longer: a host that was moved makes some of them peer anew for a moment."""
+    deadline = time.monotonic() + within_s
+    while not is_serving(live) and time.monotonic() < deadline:
+        time.sleep(1)
+        live.troubles = set(ask("health")["checks"])
 
 
 def wait_served(files: str, within_s: float) -> None:

@@ -884,6 +884,27 @@ def test_nothing_is_asked_while_the_answer_may_not_come(admin):
     assert tell_store(has) == ([], [], [told])
 
 
+def test_placement_groups_that_peer_for_a_moment_are_waited_for(admin, monkeypatch, capsys):
+    healths = [{"PG_AVAILABILITY": {}}, {"OSDMAP_FLAGS": {}}]
+    monkeypatch.setattr(program, "ask", lambda *_: {"checks": healths.pop(0)})
+    monkeypatch.setattr(program.time, "sleep", lambda _: None)
+    monkeypatch.setattr(program, "read_live", lambda _: live(pools=ALL, troubles={"PG_AVAILABILITY"}))
+    wanted = want(pools=[], object_stores=[STORE])
+    program.main("check", {"wanted": wanted, "pools": True, "move": False, "wait_s": 10})
+    assert healths == [] and admin.asked
+    assert not any("not looked at" in left for left in json.loads(capsys.readouterr().out)["left"])
+
+
+def test_placement_groups_that_never_serve_are_not_waited_for_long(monkeypatch):
+    seconds = iter(range(0, 1000, 10))
+    monkeypatch.setattr(program, "ask", lambda *_: {"checks": {"PG_AVAILABILITY": {}}})
+    monkeypatch.setattr(program.time, "sleep", lambda _: None)
+    monkeypatch.setattr(program.time, "monotonic", lambda: next(seconds))
+    has = live(troubles={"PG_AVAILABILITY"})
+    program.wait_serving(has, program.SETTLE_S)
+    assert not program.is_serving(has) and next(seconds) == 70
+
+
 def test_where_gateways_have_no_realm_none_is_made(admin):
     """It would be the default one, and theirs at their next start."""
     admin.has, admin.lists = {}, {"realm": {"default_info": "", "realms": []}, "zone": {"zones": ["default"]}}
