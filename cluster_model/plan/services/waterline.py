@@ -154,7 +154,8 @@ def _rebuild(held: _Held, before: Domains, after: Domains, pool: PlacedPool, sha
         if len(before.weights) <= pool.size:  # moves stay inside a domain
             lost = 1 - after.osds[domain] / before.osds[domain]
         come = max(0.0, n - held.groups[domain]) + lost * held.groups[domain]
-        variance[domain] = min(n, held.variance[domain] + _chance(come, after.osds[domain]))
+        has_all = after.osds[domain] == 1 and parts[domain] >= (1 - 1e-6) / pool.size  # one OSD with a copy of everything
+        variance[domain] = 0.0 if has_all else min(n, held.variance[domain] + _chance(come, after.osds[domain]))
     return _Held({domain: share * part for domain, part in parts.items()}, groups, variance)
 
 
