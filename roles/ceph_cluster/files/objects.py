@@ -142,7 +142,7 @@ def main(verb: str, given: Json) -> None:
     may_move = bool(given["move"]) or not live.has_objects
     # Without OSDs pools have no place yet.
     now = wanted if live.has_osds and given["pools"] else leave_data(wanted)
-    if now["object_stores"] and ZONES in live.pools and not is_serving(live):
+    if now["object_stores"] and ZONES in live.pools:
         wait_serving(live, SETTLE_S)
     live.stores = {store["zone"]: read_store(store, live) for store in now["object_stores"]}
     faults = list(list_faults(now, live, may_move))
