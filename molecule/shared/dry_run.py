@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--announces", choices=["changes", "nothing"], required=True)
     parser.add_argument("--inventory", required=True)
     parser.add_argument("playbook")
-    parser.add_argument("hosts", nargs="+", metavar="HOST=CONTAINER")
+    parser.add_argument("hosts", nargs="*", metavar="HOST=CONTAINER")
     wanted = parser.parse_args()
     containers = dict(pair.split("=") for pair in wanted.hosts)
     before = {host: list_state(container) for host, container in containers.items()}

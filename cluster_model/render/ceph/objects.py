@@ -27,6 +27,8 @@ def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
         "fsid": ceph.fsid,
         "monitors": {monitor.name: monitor.address for monitor in ceph.monitors},
         "managers": [manager.name for manager in ceph.managers],
+        "time_servers": plan.site.ntp,
+        "networks": list(list_networks(plan)),
         "osds": describe_osds(ceph),
         "options": list(list_options(ceph)),
         "hosts": {host.name: locate_host(host) for host in ceph.hosts},
@@ -41,6 +43,20 @@ def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
         "namespaces": list(list_namespaces(plan)),
     }
     yield "ceph/objects.yaml", write_objects("What playbooks/ceph.yml brings Ceph to: docs/ceph.md.", [objects])
+
+
+def list_networks(plan: Plan) -> Iterator[Json]:
+    """Yield the network of all daemons, and of OSDs among themselves where they have one: its packets, and hosts' addresses."""
+    ceph = plan.ceph
+    network = plan.network("storage")
+    mtu = network.host_mtu_bytes if network else 1500
+    servers = [*ceph.monitors, *(server for files in ceph.filesystems for server in files.servers), *ceph.gateways]
+    addresses = {each.name: each.address for each in servers} | {host.name: host.address for host in ceph.hosts}
+    yield {"name": "public", "mtu_bytes": mtu, "hosts": {name: address for name, address in addresses.items() if address}}
+    if ceph.cluster_network:
+        found = [(host.name, service) for host in ceph.hosts for service in plan.server(host.name).services]
+        hosts = {name: service.address.partition("/")[0] for name, service in found if service.purpose == "ceph-cluster"}
+        yield {"name": "cluster", "mtu_bytes": mtu, "hosts": hosts}
 
 
 def list_options(ceph: CephCluster) -> Iterator[Json]:
