@@ -15,7 +15,7 @@ name: ceph_preflight_wrong
 short_description: Finds what forbids to go on with Ceph, by clocks and packets
 description:
   - Judges what all hosts of the run found. A host is told once for its clock, and once for packets. That a host which is not in
-    the run, or cannot be reached, is silent is no fault.
+    the run, or cannot be reached, is silent is no fault, unless this one was not able to ask.
 author: gpuyard maintainers
 options:
   _input:
@@ -54,7 +54,8 @@ def ceph_preflight_wrong(looks: dict[str, Any], asked: dict[str, Any]) -> list[s
     packets: list[str] = []
     for host, look in looks.items():
         sent = zip(asked[host]["probes"], look["probes"], strict=True)
-        packets += _judge_packets(host, [(probe, found) for probe, found in sent if found["small"] or probe["host"] in looks])
+        judged = [(probe, found) for probe, found in sent if not found["able"] or found["small"] or probe["host"] in looks]
+        packets += _judge_packets(host, judged)
     return [*_cut(clocks, "clocks"), *_cut(packets, "packets")]
 
 
@@ -82,6 +83,10 @@ def _judge_packets(host: str, sent: list[tuple[dict[str, Any], dict[str, Any]]])
     if not failed:
         return
     probe, found = failed[0]
+    if not found["able"]:
+        expected = f"it to send from its planned address in Ceph's {probe['network']} network"
+        yield tell(f"{host}: {probe['from']}", found["why"], expected, "see ip address there; playbooks/network.yml sets it")
+        return
     size = f"{probe['bytes']:,}"
     more = f", nor to {len(failed) - 1} more" if len(failed) > 1 else ""
     name = f"{host}: {probe['from']} to {probe['to']} of {probe['host']}"

@@ -3,7 +3,8 @@
 Standard input is JSON: `servers`, addresses of time servers; `probes`, a list of {from, to, bytes}: an address of this host, one
 of another, and the largest packet that has to pass between them. Printed are `clocks`, address to {offset_s, delay_s}, what the
 server's clock is ahead of ours and how long it took to ask it, or null without an answer; and `probes`, in the same order,
-{large, small, why}: whether packets of `bytes` and small ones were answered, and why they could not be sent. Python 3.9 suffices.
+{able, large, small, why}: whether any could be sent from that address at all, whether packets of `bytes` and small ones were
+answered, and why they could not be sent. Python 3.9 suffices.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ def ask_server(address: str) -> Json | None:
     """Return what a time server answers, of slow answers the one that came soonest; None where it has none, or no time itself."""
     found: list[Json] = []
     for _ in range(TRIES):
+        time.sleep(APART_S if found else 0)
         sample = ask_once(address)
         found += [sample] if sample else []
         if sample and sample["delay_s"] <= SLOW_S:
             break
-        time.sleep(APART_S if sample else 0)
     return min(found, key=lambda sample: sample["delay_s"]) if found else None
 
 
@@ -83,13 +84,14 @@ def read_time(text: bytes, near: float) -> float:
 
 def send_echoes(probes: list[Json]) -> list[Json]:
     """Return which packets were answered; those that were not are sent again."""
-    found = [{"large": False, "small": False, "why": ""} for _ in probes]
     sockets = {address: open_socket(address) for address in {probe["from"] for probe in probes}}
+    opened = [sockets[probe["from"]] for probe in probes]
+    found = [{"able": sender is not None, "large": False, "small": False, "why": why} for sender, why in opened]
     for _ in range(TRIES):
         wanted = {}
         for number in range(2 * len(probes)):  # of each the large one, then the small one
             probe, result, name = probes[number // 2], found[number // 2], ("large", "small")[number % 2]
-            sender, result["why"] = sockets[probe["from"]][0], result["why"] or sockets[probe["from"]][1]
+            sender = opened[number // 2][0]
             if sender is None or result[name]:
                 continue
             try:

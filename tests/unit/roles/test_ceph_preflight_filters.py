@@ -13,7 +13,7 @@ PLAN = {
         {"name": "cluster", "mtu_bytes": 9000, "hosts": HOSTS},
     ],
 }
-FINE = {"large": True, "small": True, "why": ""}
+FINE = {"able": True, "large": True, "small": True, "why": ""}
 
 
 @pytest.fixture
@@ -59,6 +59,13 @@ def test_hosts_that_are_not_in_the_run_are_sent_to_and_need_not_answer(filters):
     assert second.startswith(f"storage-005: 10.72.128.5 to 10.72.128.4 of storage-004: {said}")
     # One that died in the run is not in what hosts said.
     assert filters["ceph_preflight_wrong"]({"storage-004": looks["storage-004"]}, asked) == []
+    # Nor is it a fault that nothing leads to hosts which are away; to lack the own address is one.
+    away = {host: {"clocks": {}, "probes": [silent | {"why": "No route to host"}] * 8} for host in ["storage-004"]}
+    assert filters["ceph_preflight_wrong"](away, asked) == []
+    away["storage-004"]["probes"] = [silent | {"able": False, "why": "Cannot assign requested address"}] * 8
+    [wrong] = filters["ceph_preflight_wrong"](away, asked)
+    said = "Cannot assign requested address; expected it to send from its planned address in Ceph's public network; fix: see ip"
+    assert wrong.startswith(f"storage-004: 10.72.128.4: {said}")
     looks["storage-005"]["probes"] = [FINE | {"large": False}] * 8
     assert any(fault.startswith("storage-005: 10.72.128.5 to") for fault in filters["ceph_preflight_wrong"](looks, asked))
 
@@ -107,9 +114,9 @@ PACKETS = {
         {"large": False, "small": False},
         "no answer, nor to 3 more; expected an answer in Ceph's public network; fix: ip route",
     ),
-    "no address": (
-        {"large": False, "small": False, "why": "Cannot assign requested address"},
-        "Cannot assign requested address, nor",
+    "no way": (
+        {"large": False, "small": False, "why": "No route to host"},
+        "No route to host, nor",
     ),
 }
 

@@ -132,9 +132,9 @@ def test_packets_that_are_answered_and_those_that_are_not(program):
     to = {"to": "127.0.0.1", "bytes": 9000}
     assert (
         program.send_echoes([{"from": "127.0.0.1", **to}, {"from": "127.0.0.2", **to}])
-        == [{"large": True, "small": True, "why": ""}] * 2
+        == [{"able": True, "large": True, "small": True, "why": ""}] * 2
     )
     large, absent = program.send_echoes([{"from": "127.0.0.1", "to": "127.0.0.1", "bytes": 65536}, {"from": "192.0.2.1", **to}])
     assert (large["large"], large["small"]) == (False, True) and "too long" in large["why"]
-    assert absent == {"large": False, "small": False, "why": "Cannot assign requested address"}
+    assert absent == {"able": False, "large": False, "small": False, "why": "Cannot assign requested address"}
     assert program.look({"servers": [], "probes": []}) == {"clocks": {}, "probes": []}
