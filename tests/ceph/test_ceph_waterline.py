@@ -6,7 +6,6 @@ for a drive of ROOM bytes, and Ceph's ratios are set where that is as full.
 
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -164,9 +163,11 @@ def test_a_lost_host_is_rebuilt_up_to_the_waterline_and_not_far_above_it(store):
 
 
 def test_the_first_osd_is_full_where_it_is_computed_and_the_way_out_works(store):
-    for words in (["create", "--size", "64M", "--object-size", "1M"], ["bench", "--io-type", "write", "--io-size", "1M"]):
-        more = ["--io-total", "64M", "--io-pattern", "seq"] if words[0] == "bench" else []
-        store.yard.inside("rbd", words[0], "datasets/old", *words[1:], *more)
+    image = ("datasets/old", "--size", "64M", "--object-size", "1M")
+    store.yard.inside("rbd", "create", *image)
+    store.yard.inside(
+        "rbd", "bench", image[0], "--io-type", "write", "--io-size", "1M", "--io-total", "64M", "--io-pattern", "seq"
+    )
     computed = store.plan.full_at
     asked = 0.9 * computed
     assert store.fill(asked) >= asked * 0.999 and "OSD_FULL" not in store.list_checks()
@@ -190,7 +191,7 @@ def test_the_first_osd_is_full_where_it_is_computed_and_the_way_out_works(store)
 
 def read_way_out():
     """Return the commands that the manual has for a full store."""
-    section = Path(DOCS).read_text().partition("## A full store\n")[2].partition("\n## ")[0]
+    section = DOCS.read_text().partition("## A full store\n")[2].partition("\n## ")[0]
     commands = re.findall(r"^\$ (.+?) *(?:#.*)?$", section, re.MULTILINE)
     assert [command for command in commands if "full-ratio" in command and "0.96" in command], commands
     return commands

@@ -2,8 +2,8 @@
 
 Copies, or chunks, go into different failure domains: none holds more of a pool than one copy of all that it stores. Where that
 binds no domain, Ceph's balancer (mode upmap) brings every drive to what its capacity is of the whole. Where it binds one, all
-others have more than their capacity says, and the balancer, which goes by capacity, moves nothing among them: they stay as CRUSH
-drew. tests/contract/test_ceph_crush.py holds this against Ceph's own programs.
+others have more than their capacity says, and the balancer, which goes by capacity, moves little among them: they are counted as
+CRUSH drew them. tests/contract/test_ceph_crush.py holds this against Ceph's own programs.
 """
 
 from __future__ import annotations
