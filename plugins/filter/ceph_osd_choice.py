@@ -39,8 +39,9 @@ RETURN = r"""
 _value:
   description: >-
     C(wrong), a sentence each with place, what is there, what was expected, and how to fix it; C(left), what is not as planned and
-    left so; and by host C(make), the drives that OSDs are made on, C(wipe), the names of those that are wiped first, C(start),
-    OSDs that are started, and C(done), names of drives that are whole.
+    left so; and by host C(make), the drives that OSDs are made on, each with C(numbers) of destroyed OSDs that theirs get,
+    C(wipe), the names of those that are wiped first, C(start), OSDs that are started, and C(done), names of drives that are
+    whole.
   type: dict
 """
 
@@ -88,8 +89,9 @@ class _Host:
             self._sort(drive)
         self.needed = max(0, self.plan["drives"] - len(self.taken))
         self.free = [*self.half, *self.empty, *self.marked]
-        self.make = self.free[: self.needed]
-        self.wipe = [drive["name"] for drive in self.make if drive in self.marked]
+        chosen, destroyed, per_drive = self.free[: self.needed], self._list_destroyed(), self.plan["per_drive"]
+        self.wipe = [drive["name"] for drive in chosen if drive in self.marked]
+        self.make = [drive | {"numbers": destroyed[at * per_drive : (at + 1) * per_drive]} for at, drive in enumerate(chosen)]
         self.words = [f"{self.name}:{name}" for name in self.wipe]
         self.done = [drive["name"] for drive in self.taken if drive["half"]]
         self.start = [osd for drive in self.taken for osd in drive["osds"] if self._is_stopped(osd)]
@@ -117,6 +119,10 @@ class _Host:
     def _find(self, osd: dict[str, str]) -> dict[str, Any] | None:
         found: dict[str, Any] | None = self.about["cluster"]["osds"].get(osd["uuid"])
         return found
+
+    def _list_destroyed(self) -> list[int]:
+        """Return the numbers of OSDs in this host's place whose drives were taken out; the next ones are called so again."""
+        return list(self.about["cluster"]["destroyed"].get(self.name, []))
 
     def _is_stopped(self, osd: dict[str, str]) -> bool:
         """Return whether the cluster has an OSD as down, and as this host's if anybody's: two daemons on one drive destroy it."""

@@ -2,8 +2,11 @@
 
 Arguments: a verb, one of VERBS, and `check` where nothing may be done. Standard input is JSON: `fsid`; `osds`, what the plan says
 of drives (drives, bytes, rotational, per_drive, device_class); `wait_s`; for `ask` `uuids` of OSDs; for `start` `start`, OSDs;
-for `make` `make`, drives as `look` told of them, `wipe`, names of those that are wiped first, and `key`, what `share` printed;
-for `settle` `start`, `make` and `done`, names of drives that are whole. Python 3.9 suffices.
+for `make` `make`, drives as `look` told of them, with `numbers`, those of destroyed OSDs that theirs get, `wipe`, names of those
+that are wiped first, and `key`, what `share` printed; for `settle` `start`, `make` and `done`, names of drives that are whole.
+
+Where a drive is replaced: for `find` `number`, of an OSD; for `drain`, `stop` and `destroy` `leave`, OSDs as `find` told of them,
+and `lost`, whether their drive is. Python 3.9 suffices.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ BY_ID, SOCKETS, BLOCKS = Path("/dev/disk/by-id"), Path("/var/run/ceph"), Path("/
 PROGRAMS = ("ceph", "ceph-osd", "ceph-volume", "lvs")
 SLACK = 0.02
 """Part of its nominal size by which a drive may be larger or smaller, as in what cephadm is told."""
-LIMIT_S, CONNECT_S = 900, 10
+LIMIT_S, CONNECT_S, LATE = 900, 10, 124
 EMPTY = 2
 """Exit code of `blkid -p` for a device with nothing on it that it knows."""
 EDGE = 2**20
@@ -40,6 +43,10 @@ GROUP, VOLUME = re.compile(r"ceph-[0-9a-f-]{36}"), re.compile(r"osd-block-[0-9a-
 """What ceph-volume calls what it makes. Source: Ceph, ceph_volume/api/lvm.py, create_lv."""
 FAR = ("iscsi", "fc", "fcoe", "usb")
 """How drives are connected that are not in the host, or do not stay there."""
+LOST = {"stale", "unknown", "down", "incomplete", "recovery_unfound", "backfill_unfound"}
+"""States of placement groups of which a copy may be the last one."""
+AGAIN = (11, 16)
+"""Exit codes of `ceph` for what may be asked once more (EAGAIN, EBUSY)."""
 Json = dict[str, Any]
 
 
@@ -62,7 +69,7 @@ def look(about: Json, _: bool) -> Json:
 
 def ask(about: Json, _: bool) -> Json:
     """Return what the cluster says of itself and of these OSDs, on a host with a monitor."""
-    use, tree, osds = (json.loads(ceph(*words, "--format=json")) for words in (["df"], ["osd", "tree"], ["osd", "dump"]))
+    use, tree, osds = (ask_json(*words) for words in (["df"], ["osd", "tree"], ["osd", "dump"]))
     nodes = {node["id"]: node for node in [*tree["nodes"], *tree.get("stray", ())]}
     parents = {child: node for node in nodes.values() for child in node.get("children", ())}
 
@@ -74,16 +81,129 @@ def ask(about: Json, _: bool) -> Json:
         return place
 
     wanted = set(about["uuids"])
+    hosts = {osd["osd"]: locate(osd["osd"]).get("host", "") for osd in osds["osds"]}
     return {
         "fsid": osds["fsid"],
         "has_objects": any(each["stats"]["objects"] for each in use["pools"] if each["name"] not in MANAGERS),
         "places": {node["name"]: locate(node["id"]) for node in nodes.values() if node["type"] == "host"},
         "osds": {
-            osd["uuid"]: {"was_up": osd["up_from"] > 0, "up": osd["up"] == 1, "host": locate(osd["osd"]).get("host", "")}
+            osd["uuid"]: {"was_up": was_up(osd), "up": osd["up"] == 1, "host": hosts[osd["osd"]]}
             for osd in osds["osds"]
             if osd["uuid"] in wanted
         },
+        "destroyed": {
+            host: sorted(osd["osd"] for osd in osds["osds"] if "destroyed" in osd["state"] and hosts[osd["osd"]] == host)
+            for host in sorted({hosts[osd["osd"]] for osd in osds["osds"] if "destroyed" in osd["state"]})
+        },
     }
+
+
+def was_up(osd: Json) -> bool:
+    """Return whether an OSD ever was up; one that has the number of another was not because that one was."""
+    return osd["up_from"] > 0 and "new" not in osd["state"]
+
+
+def find(about: Json, _: bool) -> Json:
+    """Return what the cluster says of an OSD and of the others on its drive, on a host with a monitor; none where it is unknown.
+
+    `drive` is the drive by its serial number, or as its host called it, where Ceph has none; `dead` whether there are placement
+    groups that do not serve, or that nobody tells of.
+    """
+    hosts, osds, daemons = list_hosts(), ask_json("osd", "dump"), ask_json("osd", "metadata")
+    names = {daemon["id"]: daemon.get("devices", "") for daemon in daemons}
+    # As sdb=SERIAL, and sdb was so when the OSD began: by now another drive may be called that.
+    drives = {
+        daemon["id"]: ", ".join(sorted(part.partition("=")[2] for part in daemon.get("device_ids", "").split(",") if "=" in part))
+        for daemon in daemons
+    }
+    number = about["number"]
+    host, drive = hosts.get(number, ""), drives.get(number, "")
+    same = [
+        number,
+        *(other for other in drives if drive and other != number and (hosts.get(other), drives[other]) == (host, drive)),
+    ]
+    states = [set(state["name"].split("+")) for state in ask_json("pg", "stat")["pg_summary"]["num_pg_by_state"]]
+    return {
+        "fsid": osds["fsid"],
+        "host": host,
+        "drive": drive or names.get(number, ""),
+        "dead": any("active" not in state or state & LOST for state in states),
+        "osds": [
+            {"number": osd["osd"], "uuid": osd["uuid"], "up": osd["up"] == 1, "in": osd["in"] == 1, "new": "new" in osd["state"]}
+            for osd in osds["osds"]
+            if osd["osd"] in same and "destroyed" not in osd["state"]
+        ],
+        "destroyed": any(osd["osd"] == number and "destroyed" in osd["state"] for osd in osds["osds"]),
+    }
+
+
+def list_hosts() -> dict[int, str]:
+    """Return the host in CRUSH of each OSD, by its number; empty where it is in none."""
+    tree = ask_json("osd", "tree")
+    hosts = [node for node in tree["nodes"] if node["type"] == "host"]
+    inside = {child: node["name"] for node in hosts for child in node.get("children", ())}
+    return {node["id"]: inside.get(node["id"], "") for node in [*tree["nodes"], *tree.get("stray", ())] if node["type"] == "osd"}
+
+
+def drain(about: Json, is_check: bool) -> list[str]:
+    """Have data move off OSDs, and wait until they hold none that is needed; what was lost with a drive is not waited for."""
+    numbers = [osd["number"] for osd in about["leave"]]
+    moving = [str(osd["number"]) for osd in about["leave"] if osd["in"] and not about["lost"]]
+    if moving and not is_check:
+        ceph("osd", "out", *moving)
+    deadline = time.monotonic() + about["wait_s"]
+    while not is_check and not about["lost"] and (left := set(numbers) - set(list_safe(numbers))):
+        if time.monotonic() > deadline:
+            uses = {osd["id"]: osd["pgs"] for osd in ask_json("osd", "df")["nodes"]}
+            found = ", ".join(f"osd.{number} has {uses.get(number, 0)}" for number in sorted(left))
+            fix = "run again: data moves on meanwhile; if it does not, see ceph status and ceph health detail"
+            sys.exit(tell("placement groups", found, f"none on it, and all copies there, within {about['wait_s']:g} s", fix))
+        time.sleep(2)
+    return [f"osd.{number} is out, and data moves off it" for number in moving]
+
+
+def list_safe(numbers: list[int]) -> list[int]:
+    """Return which OSDs Ceph could lose without losing a copy; none where it cannot say."""
+    code, out, _ = call("ceph", f"--connect-timeout={CONNECT_S}", "osd", "safe-to-destroy", *map(str, numbers), "--format=json")
+    with suppress(ValueError):
+        return list(json.loads(out)["safe_to_destroy"]) if code == 0 else []
+    return []
+
+
+def stop(about: Json, is_check: bool) -> list[str]:
+    """Stop OSDs, also at the next start of the host. Their drive is not asked: it may not answer."""
+    lock(is_check)
+    for osd in about["leave"] if not is_check else ():
+        number, uuid = str(osd["number"]), osd["uuid"]
+        own = read(LIB / f"osd/ceph-{number}/fsid").strip()
+        if own not in ("", uuid):
+            fix = "see whose it is: another cluster may have one of the same number"
+            sys.exit(tell(f"osd.{number} there", f"OSD {own}", f"{uuid}, as the cluster has it", fix))
+        code, _, _ = call("systemctl", "disable", "--now", f"ceph-osd@{number}", f"ceph-volume@lvm-{number}-{uuid}")
+        call("systemctl", "reset-failed", f"ceph-osd@{number}")
+        if code == LATE or runs(number):
+            fix = "see systemctl status there; a drive that hangs may want the host restarted"
+            sys.exit(tell(f"osd.{number}", "does not stop", "it to end", fix))
+        call("umount", str(LIB / f"osd/ceph-{number}"))
+    return [f"osd.{osd['number']} is stopped" for osd in about["leave"]]
+
+
+def runs(number: str) -> bool:
+    """Return whether the daemon of an OSD runs."""
+    return call("systemctl", "is-active", "--quiet", f"ceph-osd@{number}")[0] == 0
+
+
+def destroy(about: Json, is_check: bool) -> list[str]:
+    """Take the keys of OSDs away; numbers and places are kept for others. Ceph refuses that while a copy on them is needed."""
+    for osd in about["leave"] if not is_check else ():
+        words = ("osd", "destroy", str(osd["number"]), *(["--yes-i-really-mean-it"] if about["lost"] else []))
+        deadline = time.monotonic() + about["wait_s"]
+        while (said := call("ceph", f"--connect-timeout={CONNECT_S}", *words))[0]:
+            if said[0] not in AGAIN or time.monotonic() > deadline:
+                fix = "see ceph osd safe-to-destroy and ceph status, then run again"
+                sys.exit(tell(f"osd.{osd['number']}", shorten(said[2]), f"it to be destroyed within {about['wait_s']:g} s", fix))
+            time.sleep(2)
+    return [f"osd.{osd['number']} is destroyed" for osd in about["leave"]]
 
 
 def share(_: Json, __: bool) -> Json:
@@ -115,7 +235,13 @@ def make(about: Json, is_check: bool) -> list[str]:
         if faults:
             sys.exit("\n".join(faults))
     what = "an OSD is made" if plan["per_drive"] == 1 else f"{plan['per_drive']} OSDs are made"
-    return [f"{what} on {drive['name']}" + (", wiped first" if drive["name"] in wipe else "") for drive in about["make"]]
+    return [f"{what} on {drive['name']}{tell_how(drive, drive['name'] in wipe)}" for drive in about["make"]]
+
+
+def tell_how(drive: Json, is_wiped: bool) -> str:
+    """Return what is said of OSDs that are made on a drive, beside where."""
+    again = f", {' and '.join(f'osd.{number}' for number in drive['numbers'])} again" if drive["numbers"] else ""
+    return again + (", wiped first" if is_wiped else "")
 
 
 def make_on(judged: Json, may_wipe: bool, about: Json) -> str:
@@ -146,7 +272,8 @@ def make_on(judged: Json, may_wipe: bool, about: Json) -> str:
         return tell(name, is_now, "an empty drive by now", "see dmesg, and what else uses it")
     write(mark, "")
     how = ("--crush-device-class", plan["device_class"], "--osds-per-device", str(plan["per_drive"]))
-    code, _, err = call("ceph-volume", "lvm", "batch", "--yes", "--no-auto", *how, drive["path"])
+    again = ("--osd-ids", *map(str, judged["numbers"])) if judged["numbers"] else ()
+    code, _, err = call("ceph-volume", "lvm", "batch", "--yes", "--no-auto", *how, drive["path"], *again)
     if code:
         return f"{name}: ceph-volume lvm batch: {shorten(err)}"
     made = find_drive(judged, about["fsid"])
@@ -399,6 +526,11 @@ def ceph(*words: str) -> str:
     return run("ceph", f"--connect-timeout={CONNECT_S}", *words)
 
 
+def ask_json(*words: str) -> Any:
+    """Return what the cluster answers its administrator, read."""
+    return json.loads(ceph(*words, "--format=json"))
+
+
 def run(program: str, *words: str | Path) -> str:
     """Return what a program prints; end with its complaint where it fails."""
     code, out, err = call(program, *words)
@@ -416,7 +548,7 @@ def call(program: str, *words: str | Path) -> tuple[int, str, str]:
     except FileNotFoundError:
         return 127, "", "not on this host"
     except subprocess.TimeoutExpired:
-        return 124, "", f"no end in {LIMIT_S} s"
+        return LATE, "", f"no end in {LIMIT_S} s"
     return done.returncode, done.stdout, done.stderr
 
 
@@ -437,6 +569,10 @@ VERBS: dict[str, Callable[[Json, bool], Any]] = {
     "start": start,
     "make": make,
     "settle": settle,
+    "find": find,
+    "drain": drain,
+    "stop": stop,
+    "destroy": destroy,
 }
 if __name__ == "__main__":
     answer = VERBS[sys.argv[1]](json.load(sys.stdin), "check" in sys.argv[2:])

@@ -44,12 +44,20 @@ def choose(collection, monkeypatch):
             "storage-002": {**own, "host_name": "storage-002", "drives": made},
         }
         theirs = {osd["uuid"]: {"was_up": True, "up": True, "host": "storage-002"} for each in made for osd in each["osds"]}
-        said = {"fsid": FSID, "has_objects": False, "places": PLAN["hosts"], "osds": theirs | (osds or {}), **(cluster or {})}
+        said = {
+            "fsid": FSID,
+            "has_objects": False,
+            "destroyed": {},
+            "places": PLAN["hosts"],
+            "osds": theirs | (osds or {}),
+            **(cluster or {}),
+        }
         about = {"plan": plan, "looks": looks, "cluster": said, "wipe": [], "grow": [], "fewer": [], "check": False, **words}
         chosen = module.FilterModule().filters()["ceph_osd_choice"](about)
         others = [chosen[what].pop("storage-002") for what in ("make", "wipe", "start", "done") if what in chosen]
         assert not any(others)
         told = {**chosen, **{what: chosen[what]["storage-001"] for what in ("make", "wipe", "start", "done") if what in chosen}}
+        choose.numbers = [each["numbers"] for each in told.get("make", ())]
         return {**told, "make": [each["name"] for each in told.get("make", ())]}
 
     yield choose
@@ -59,6 +67,15 @@ def choose(collection, monkeypatch):
 
 def test_empty_drives_are_taken_by_name(choose):
     assert choose(EMPTY) == NONE | {"make": ["nvme-a", "nvme-b"]}
+
+
+@pytest.mark.parametrize(
+    ("per_drive", "destroyed", "numbers"),
+    [(1, [], [[], []]), (1, [7], [[7], []]), (1, [7, 9, 11], [[7], [9]]), (2, [7, 8, 9], [[7, 8], [9]])],
+)
+def test_osds_get_the_numbers_of_those_that_were_destroyed_on_the_host(choose, per_drive, destroyed, numbers):
+    chosen = choose(EMPTY, cluster={"destroyed": {"storage-001": destroyed, "storage-002": [1]}}, per_drive=per_drive)
+    assert (chosen["make"], choose.numbers) == (["nvme-a", "nvme-b"], numbers)
 
 
 def test_what_is_made_is_left_alone(choose):

@@ -88,15 +88,15 @@ def make_osds(host, count=1, code=0):
 
     def batch(*words):
         for number in range(count):
-            add_osd(host, str(words[-1]), 70 + len(host.volumes) + number)
+            add_osd(host, next(str(word) for word in words if str(word).startswith("/")), 70 + len(host.volumes) + number)
         return code, "", "RuntimeError: no luck\n" if code else ""
 
     host.answers["lvm batch"] = batch
 
 
 def see(host):
-    """Return the drives of the host as they are looked at, by name."""
-    return {drive["name"]: drive for drive in host.look(ABOUT, False)["drives"]}
+    """Return the drives of the host as they are judged, by name."""
+    return {drive["name"]: drive | {"numbers": []} for drive in host.look(ABOUT, False)["drives"]}
 
 
 def tell(host):
@@ -359,23 +359,169 @@ def test_the_cluster_says_where_hosts_are_and_how_osds_are(host):
             {"id": -2, "type": "rack", "name": "N01", "children": [-3]},
             {"id": -3, "type": "host", "name": "storage-001", "children": [1]},
             {"id": 1, "type": "osd", "name": "osd.1"},
-            {"id": -4, "type": "host", "name": "storage-002", "children": []},
+            {"id": -4, "type": "host", "name": "storage-002", "children": [4, 5]},
+            {"id": 4, "type": "osd", "name": "osd.4"},
         ],
         "stray": [{"id": 2, "type": "osd", "name": "osd.2"}],
     }
     pools = [{"name": ".mgr", "stats": {"objects": 2}}, {"name": "data", "stats": {"objects": 0}}]
-    osds = [{"osd": n, "uuid": f"u{n}", "up_from": 7 * (n == 1), "up": int(n == 1)} for n in (1, 2, 3)]
+    osds = [{"osd": n, "uuid": f"u{n}", "up_from": 7 * (n in (1, 5)), "up": int(n == 1), "state": []} for n in (1, 2, 3, 4, 5)]
+    osds[3]["state"], osds[4]["state"] = ["destroyed", "exists"], ["exists", "new"]
     host.answers = {
         " df ": (0, json.dumps({"pools": pools}), ""),
         "osd tree": (0, json.dumps(tree), ""),
         "osd dump": (0, json.dumps({"fsid": FSID, "osds": osds}), ""),
     }
-    assert host.ask({"uuids": ["u1", "u2", "u9"]}, False) == {
+    assert host.ask({"uuids": ["u1", "u2", "u5", "u9"]}, False) == {
         "fsid": FSID,
         "has_objects": False,
         "places": {"storage-001": {"rack": "N01", "root": "default"}, "storage-002": {}},
         "osds": {
             "u1": {"was_up": True, "up": True, "host": "storage-001"},
             "u2": {"was_up": False, "up": False, "host": ""},
+            "u5": {"was_up": False, "up": False, "host": "storage-002"},  # the one before it was
         },
+        "destroyed": {"storage-002": [4]},
     }
+
+
+def test_osds_get_numbers_that_are_free_again(host):
+    path = host.add("a", "nvme-A")
+    make_osds(host)
+    judged = see(host)["nvme-A"] | {"numbers": [7]}
+    assert host.make(ABOUT | {"make": [judged]}, False) == ["an OSD is made on nvme-A, osd.7 again"]
+    assert f"ceph-volume {BATCH} {path} --osd-ids 7" in host.ran
+
+
+def osd(number, up=1, state=("exists", "up"), inside=1):
+    """Return an OSD as the cluster tells of it."""
+    return {"osd": number, "uuid": f"u{number}", "up": up, "in": inside, "state": list(state)}
+
+
+def have_cluster(host, osds, drives, states=("active+clean",)):
+    """Have a cluster with two hosts answer, which has the even OSDs on the second."""
+    nodes = [{"id": each["osd"], "type": "osd"} for each in osds]
+    names = {"storage-001": 1, "storage-002": 0}
+    nodes += [
+        {
+            "id": -1 - odd,
+            "type": "host",
+            "name": name,
+            "children": [n["id"] for n in nodes if n["type"] == "osd" and n["id"] % 2 == odd],
+        }
+        for name, odd in names.items()
+    ]
+    summary = {"num_pg_by_state": [{"name": state, "num": 3} for state in states]}
+    host.answers |= {
+        "osd tree": (0, json.dumps({"nodes": nodes}), ""),
+        "osd dump": (0, json.dumps({"fsid": FSID, "osds": osds}), ""),
+        "osd metadata": (0, json.dumps([{"id": number, **about} for number, about in drives.items()]), ""),
+        "pg stat": (0, json.dumps({"pg_summary": summary}), ""),
+    }
+
+
+def test_the_others_on_the_drive_of_an_osd_are_found(host):
+    """By serial numbers: the drive was called otherwise when the other OSD began."""
+    drives = {1: {"device_ids": "nvme0n1=S1", "devices": "nvme0n1"}, 3: {"device_ids": "nvme1n1=S1", "devices": "nvme1n1"}}
+    drives |= {5: {"device_ids": "nvme1n1=S2"}, 2: {"device_ids": "nvme0n1=S1"}}  # the last is of the other host
+    drives |= {9: {"device_ids": "", "devices": "sdb"}, 11: {"devices": "sdb"}}
+    known = [osd(1), osd(2), osd(3, up=0, inside=0, state=("exists", "new")), osd(5), osd(7, state=("destroyed", "exists"))]
+    have_cluster(host, [*known, osd(9), osd(11)], drives)
+    said = host.find({"number": 3}, False)
+    assert (said["host"], said["drive"], said["dead"], said["destroyed"]) == ("storage-001", "S1", False, False)
+    assert said["osds"] == [
+        {"number": 1, "uuid": "u1", "up": True, "in": True, "new": False},
+        {"number": 3, "uuid": "u3", "up": False, "in": False, "new": True},
+    ]
+    assert [each["number"] for each in host.find({"number": 5}, False)["osds"]] == [5]
+    nameless = host.find({"number": 9}, False)
+    assert ([each["number"] for each in nameless["osds"]], nameless["drive"]) == ([9], "sdb")
+    gone = host.find({"number": 7}, False)
+    assert (gone["osds"], gone["destroyed"], gone["host"]) == ([], True, "storage-001")
+    unknown = host.find({"number": 13}, False)
+    assert (unknown["osds"], unknown["destroyed"], unknown["host"]) == ([], False, "")
+
+
+@pytest.mark.parametrize(
+    "state", ["down+remapped", "stale+active+clean", "active+recovery_unfound+degraded", "unknown", "peered"]
+)
+def test_placement_groups_whose_last_copy_may_be_on_a_drive_are_told(host, state):
+    have_cluster(host, [osd(1)], {}, ("active+clean", "active+undersized+degraded"))
+    assert not host.find({"number": 1}, False)["dead"]
+    have_cluster(host, [osd(1)], {}, ("active+clean", state))
+    assert host.find({"number": 1}, False)["dead"]
+
+
+LEAVE = {"leave": [{"number": 3, "uuid": UUID.format(3), "up": True, "in": True}], "lost": False, "wait_s": 0.0}
+
+
+def test_an_osd_is_left_once_it_holds_nothing(host):
+    answers = iter(["", '{"safe_to_destroy": []}', '{"safe_to_destroy": [3]}'])
+    host.answers["safe-to-destroy"] = lambda *_: (0, next(answers), "")
+    assert host.drain(LEAVE | {"wait_s": 60}, False) == ["osd.3 is out, and data moves off it"]
+    assert next(answers, "none") == "none" and "ceph --connect-timeout=10 osd out 3" in host.ran
+
+
+def test_an_osd_that_holds_something_is_told(host):
+    host.answers["safe-to-destroy"] = (0, '{"safe_to_destroy": [], "active": [3]}', "")
+    host.answers["osd df"] = (0, json.dumps({"nodes": [{"id": 3, "pgs": 12}]}), "")
+    with pytest.raises(SystemExit) as ended:
+        host.drain(LEAVE, False)
+    assert str(ended.value).startswith(
+        "placement groups: osd.3 has 12; expected none on it, and all copies there, within 0 s; fix: run"
+    )
+
+
+def test_a_lost_drive_is_not_waited_for(host):
+    assert host.drain(LEAVE | {"lost": True}, False) == []
+    assert host.destroy(LEAVE | {"lost": True}, False) == ["osd.3 is destroyed"]
+    assert host.ran == ["ceph --connect-timeout=10 osd destroy 3 --yes-i-really-mean-it"]
+
+
+def test_ceph_is_asked_whether_an_osd_may_be_destroyed_until_it_says_so(host):
+    answers = iter([(16, "", "Error EBUSY: osd.3 is not `down`"), (11, "", "Error EAGAIN: stats"), (0, "", "")])
+    host.answers["osd destroy"] = lambda *_: next(answers)
+    assert host.destroy(LEAVE | {"wait_s": 60}, False) == ["osd.3 is destroyed"]
+    assert host.ran == ["ceph --connect-timeout=10 osd destroy 3"] * 3
+    host.answers["osd destroy"] = (13, "", "Error EACCES\n")
+    with pytest.raises(SystemExit) as ended:
+        host.destroy(LEAVE | {"wait_s": 60}, False)
+    assert str(ended.value).startswith("osd.3: Error EACCES; expected it to be destroyed")
+    host.answers["osd destroy"] = (16, "", "Error EBUSY: OSD(s) 3 have 2 pgs\n")
+    with pytest.raises(SystemExit) as ended:
+        host.destroy(LEAVE, False)
+    assert str(ended.value).startswith(
+        "osd.3: Error EBUSY: OSD(s) 3 have 2 pgs; expected it to be destroyed within 0 s; fix: see"
+    )
+
+
+def test_an_osd_is_stopped_and_its_drive_not_asked(host):
+    host.answers["is-active"] = (3, "", "")
+    assert host.stop(LEAVE, False) == ["osd.3 is stopped"]
+    assert host.ran == [
+        f"systemctl disable --now ceph-osd@3 ceph-volume@lvm-3-{UUID.format(3)}",
+        "systemctl reset-failed ceph-osd@3",
+        "systemctl is-active --quiet ceph-osd@3",
+        f"umount {host.LIB}/osd/ceph-3",
+    ]
+    host.lock = lambda _: None  # which this process has by now
+    for question, answer in (("is-active", (0, "", "")), ("disable", (host.LATE, "", "no end"))):
+        host.answers = {question: answer, "is-active": (3, "", "")} | {question: answer}
+        with pytest.raises(SystemExit) as ended:
+            host.stop(LEAVE, False)
+        assert str(ended.value).startswith("osd.3: does not stop; expected it to end; fix: ")
+
+
+def test_another_clusters_osd_of_the_same_number_is_not_stopped(host):
+    (host.LIB / "osd/ceph-3").mkdir(parents=True)
+    (host.LIB / "osd/ceph-3/fsid").write_text(f"{OTHER}\n")
+    with pytest.raises(SystemExit) as ended:
+        host.stop(LEAVE, False)
+    assert str(ended.value).startswith(f"osd.3 there: OSD {OTHER}; expected {UUID.format(3)}, as the cluster has it; fix: ")
+    assert host.ran == []
+
+
+def test_check_mode_leaves_an_osd_where_it_is(host):
+    assert host.drain(LEAVE, True) == ["osd.3 is out, and data moves off it"]
+    assert (host.stop(LEAVE, True), host.destroy(LEAVE, True)) == (["osd.3 is stopped"], ["osd.3 is destroyed"])
+    assert host.ran == [] and not host.STATE.exists()
