@@ -89,7 +89,9 @@ class _Host:
             self._sort(drive)
         self.needed = max(0, self.plan["drives"] - len(self.taken))
         self.free = [*self.half, *self.empty, *self.marked]
-        chosen, destroyed, per_drive = self.free[: self.needed], self._list_destroyed(), self.plan["per_drive"]
+        chosen, per_drive = self.free[: self.needed], self.plan["per_drive"]
+        # OSDs in this host's place whose drives were taken out: the next ones get their numbers.
+        destroyed = self.about["cluster"]["destroyed"].get(self.name, [])
         self.wipe = [drive["name"] for drive in chosen if drive in self.marked]
         self.make = [drive | {"numbers": destroyed[at * per_drive : (at + 1) * per_drive]} for at, drive in enumerate(chosen)]
         self.words = [f"{self.name}:{name}" for name in self.wipe]
@@ -119,10 +121,6 @@ class _Host:
     def _find(self, osd: dict[str, str]) -> dict[str, Any] | None:
         found: dict[str, Any] | None = self.about["cluster"]["osds"].get(osd["uuid"])
         return found
-
-    def _list_destroyed(self) -> list[int]:
-        """Return the numbers of OSDs in this host's place whose drives were taken out; the next ones are called so again."""
-        return list(self.about["cluster"]["destroyed"].get(self.name, []))
 
     def _is_stopped(self, osd: dict[str, str]) -> bool:
         """Return whether the cluster has an OSD as down, and as this host's if anybody's: two daemons on one drive destroy it."""

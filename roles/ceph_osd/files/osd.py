@@ -80,20 +80,20 @@ def ask(about: Json, _: bool) -> Json:
             number = parents[number]["id"]
         return place
 
-    wanted = set(about["uuids"])
-    hosts = {osd["osd"]: locate(osd["osd"]).get("host", "") for osd in osds["osds"]}
+    wanted, hosts = set(about["uuids"]), list_hosts(tree)
+    destroyed = sorted(osd["osd"] for osd in osds["osds"] if "destroyed" in osd["state"])
     return {
         "fsid": osds["fsid"],
         "has_objects": any(each["stats"]["objects"] for each in use["pools"] if each["name"] not in MANAGERS),
         "places": {node["name"]: locate(node["id"]) for node in nodes.values() if node["type"] == "host"},
         "osds": {
-            osd["uuid"]: {"was_up": was_up(osd), "up": osd["up"] == 1, "host": hosts[osd["osd"]]}
+            osd["uuid"]: {"was_up": was_up(osd), "up": osd["up"] == 1, "host": hosts.get(osd["osd"], "")}
             for osd in osds["osds"]
             if osd["uuid"] in wanted
         },
         "destroyed": {
-            host: sorted(osd["osd"] for osd in osds["osds"] if "destroyed" in osd["state"] and hosts[osd["osd"]] == host)
-            for host in sorted({hosts[osd["osd"]] for osd in osds["osds"] if "destroyed" in osd["state"]})
+            host: [number for number in destroyed if hosts.get(number, "") == host]
+            for host in sorted({hosts.get(number, "") for number in destroyed})
         },
     }
 
@@ -109,7 +109,9 @@ def find(about: Json, _: bool) -> Json:
     `drive` is the drive by its serial number, or as its host called it, where Ceph has none; `dead` whether there are placement
     groups that do not serve, or that nobody tells of.
     """
-    hosts, osds, daemons = list_hosts(), ask_json("osd", "dump"), ask_json("osd", "metadata")
+    tree, osds, daemons = (ask_json("osd", what) for what in ("tree", "dump", "metadata"))
+    hosts = list_hosts(tree)
+    destroyed = {osd["osd"] for osd in osds["osds"] if "destroyed" in osd["state"]}
     names = {daemon["id"]: daemon.get("devices", "") for daemon in daemons}
     # As sdb=SERIAL, and sdb was so when the OSD began: by now another drive may be called that.
     drives = {
@@ -120,7 +122,7 @@ def find(about: Json, _: bool) -> Json:
     host, drive = hosts.get(number, ""), drives.get(number, "")
     same = [
         number,
-        *(other for other in drives if drive and other != number and (hosts.get(other), drives[other]) == (host, drive)),
+        *(other for other in drives if drive and other != number and (hosts.get(other, ""), drives[other]) == (host, drive)),
     ]
     states = [set(state["name"].split("+")) for state in ask_json("pg", "stat")["pg_summary"]["num_pg_by_state"]]
     return {
@@ -131,18 +133,15 @@ def find(about: Json, _: bool) -> Json:
         "osds": [
             {"number": osd["osd"], "uuid": osd["uuid"], "up": osd["up"] == 1, "in": osd["in"] == 1, "new": "new" in osd["state"]}
             for osd in osds["osds"]
-            if osd["osd"] in same and "destroyed" not in osd["state"]
+            if osd["osd"] in same and osd["osd"] not in destroyed
         ],
-        "destroyed": any(osd["osd"] == number and "destroyed" in osd["state"] for osd in osds["osds"]),
+        "destroyed": number in destroyed,
     }
 
 
-def list_hosts() -> dict[int, str]:
-    """Return the host in CRUSH of each OSD, by its number; empty where it is in none."""
-    tree = ask_json("osd", "tree")
-    hosts = [node for node in tree["nodes"] if node["type"] == "host"]
-    inside = {child: node["name"] for node in hosts for child in node.get("children", ())}
-    return {node["id"]: inside.get(node["id"], "") for node in [*tree["nodes"], *tree.get("stray", ())] if node["type"] == "osd"}
+def list_hosts(tree: Json) -> dict[int, str]:
+    """Return the host in CRUSH of each OSD that is on one, by its number, of what `osd tree` says."""
+    return {child: node["name"] for node in tree["nodes"] if node["type"] == "host" for child in node.get("children", ())}
 
 
 def drain(about: Json, is_check: bool) -> list[str]:
@@ -179,7 +178,9 @@ def stop(about: Json, is_check: bool) -> list[str]:
         if own not in ("", uuid):
             fix = "see whose it is: another cluster may have one of the same number"
             sys.exit(tell(f"osd.{number} there", f"OSD {own}", f"{uuid}, as the cluster has it", fix))
-        code, _, _ = call("systemctl", "disable", "--now", f"ceph-osd@{number}", f"ceph-volume@lvm-{number}-{uuid}")
+        units = (f"ceph-osd@{number}", f"ceph-volume@lvm-{number}-{uuid}")
+        code, _, _ = call("systemctl", "disable", "--now", *units)
+        call("systemctl", "disable", "--runtime", *units)  # as ceph-volume enables those of OSDs
         call("systemctl", "reset-failed", f"ceph-osd@{number}")
         if code == LATE or runs(number):
             fix = "see systemctl status there; a drive that hangs may want the host restarted"

@@ -498,8 +498,10 @@ def test_ceph_is_asked_whether_an_osd_may_be_destroyed_until_it_says_so(host):
 def test_an_osd_is_stopped_and_its_drive_not_asked(host):
     host.answers["is-active"] = (3, "", "")
     assert host.stop(LEAVE, False) == ["osd.3 is stopped"]
+    units = f"ceph-osd@3 ceph-volume@lvm-3-{UUID.format(3)}"
     assert host.ran == [
-        f"systemctl disable --now ceph-osd@3 ceph-volume@lvm-3-{UUID.format(3)}",
+        f"systemctl disable --now {units}",
+        f"systemctl disable --runtime {units}",
         "systemctl reset-failed ceph-osd@3",
         "systemctl is-active --quiet ceph-osd@3",
         f"umount {host.LIB}/osd/ceph-3",
