@@ -164,11 +164,14 @@ def up(folder, about):
 
 
 def add_osds(folder, about):
-    """Make OSDs and metadata servers, and start them."""
+    """Make OSDs and metadata servers that are not there yet, and start them."""
     for number, osd in enumerate(about["osds"]):
-        make_osd(folder, number, osd["class"])
+        if not (folder / f"osd-{number}").exists():
+            make_osd(folder, number, osd["class"])
     for name in about.get("metadata", {}):
         mds = f"mds.{name}"
+        if (folder / f"mds-{name}").exists():
+            continue
         (folder / f"mds-{name}").mkdir()
         caps = ("mon", "profile mds", "mgr", "profile mds", "mds", "allow", "osd", "allow rw tag cephfs *=*")
         ceph(folder, "auth", "get-or-create", mds, *caps, "-o", folder / f"{mds}.keyring")

@@ -26,10 +26,10 @@ CONTENTS = ("ceph/ceph.conf", "ceph/spec.yaml", "ceph/gateways.yaml")
 
 
 class Yard:
-    """A cluster, and who asks it."""
+    """A cluster, and who asks it; with so many of its OSDs at first, all without a number."""
 
-    def __init__(self, folder, plan):
-        self.folder, self.plan, self.space = folder, plan, f"gy-ceph-{os.getpid()}"
+    def __init__(self, folder, plan, first=None):
+        self.folder, self.plan, self.first, self.space = folder, plan, first, f"gy-ceph-{os.getpid()}"
         self.files = {path: content.decode() for path, content in render_ceph(plan, None)}
         self.wanted = yaml.safe_load(self.files["ceph/objects.yaml"])
 
@@ -53,8 +53,13 @@ class Yard:
         self.described = json.dumps(describe(*(self.files[name] for name in CONTENTS if name in self.files)))
         self.daemons("up", given=self.described)
         self.begun = [self.say(verb) for verb in ("check", "apply", "apply")]
-        self.daemons("osds", given=self.described)
+        self.make_osds(self.first)
         self.tree = self.ceph("osd", "tree")["nodes"]
+
+    def make_osds(self, count=None):
+        """Make so many OSDs, the first ones, or all; those that are there stay as they are."""
+        described = json.loads(self.described)
+        self.daemons("osds", given=json.dumps({**described, "osds": described["osds"][:count]}))
 
     def ceph(self, *words):
         """Return what the cluster answers its administrator."""
@@ -99,9 +104,9 @@ def require_ceph():
 
 
 @contextmanager
-def run_yard(folder, plan):
+def run_yard(folder, plan, first=None):
     """Run the store of a plan, and leave nothing of it."""
-    yard = Yard(folder, plan)
+    yard = Yard(folder, plan, first)
     subprocess.run(["ip", "netns", "add", yard.space], check=True)
     try:
         yard.up()

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-RECORD = "gpuyard/objects"
-"""Key of the monitors' store under which stands what was planned, by which is found what the plan no longer has."""
+RECORD, COMING = "gpuyard/objects", "gpuyard/expand"
+"""Keys of the monitors' store: what was planned, by which is found what the plan no longer has; and hosts that role ceph_expand
+has data come to."""
 LIMIT_S, CONNECT_S = 120, 15
 """Within which a command has to be done, and to have found a monitor."""
 SETTLE_S = 60
@@ -82,6 +83,7 @@ class Live:
     stores: dict[str, Json] = field(default_factory=dict)
     """By zone, as `read_store` tells of it."""
     recorded: dict[str, list[str]] = field(default_factory=dict)
+    coming: list[str] = field(default_factory=list)
     balancer: str = "upmap"
     troubles: set[str] = field(default_factory=set)
     addresses: dict[str, list[str]] = field(default_factory=dict)
@@ -220,10 +222,7 @@ def read_live(wanted: Json) -> Live:
     for pool in sorted(spaces):
         listed = json.loads(run("rbd", "namespace", "ls", "--pool", pool, "--format", "json"))
         live.namespaces |= {(pool, each["name"]) for each in listed}
-    code, out, err = call("ceph", "config-key", "get", RECORD)
-    if code not in {0, ABSENT}:
-        sys.exit(f"ceph config-key get: {shorten(err) or f'ended with {code}'}")
-    live.recorded = json.loads(out) if code == 0 else {}
+    live.recorded, live.coming = read_kept(RECORD), read_kept(COMING).get("hosts", [])
     names = {pool["pool"]: name for name, pool in pools.items()}
     live.filesystems = {each["mdsmap"]["fs_name"]: read_files(each["mdsmap"], names) for each in files["filesystems"]}
     live.versions = len(versions["overall"])
@@ -235,6 +234,15 @@ def read_live(wanted: Json) -> Live:
         found = asking.map(lambda each: (each, read_folder(*each)), asked)
         live.folders = {each: info for each, info in found if info is not None}
     return live
+
+
+def read_kept(key: str) -> Json:
+    """Return what is kept in the monitors' store; empty where nothing is."""
+    code, out, err = call("ceph", "config-key", "get", key)
+    if code not in {0, ABSENT}:
+        sys.exit(f"ceph config-key get: {shorten(err) or f'ended with {code}'}")
+    kept: Json = json.loads(out) if code == 0 else {}
+    return kept
 
 
 def read_store(store: Json, live: Live) -> Json:
@@ -806,7 +814,10 @@ def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
     beside = hosts - wanted["hosts"].keys()
     if beside:
         yield f"hosts with OSDs that the plan does not have: {shorten_list(beside)}"
-    if live.balancer not in {"upmap", "upmap-read"}:
+    if live.coming:
+        names = shorten_list(live.coming)
+        yield f"data comes to {names}: playbooks/ceph_expand.yml goes on, and the balancer is off until all has"
+    elif live.balancer not in {"upmap", "upmap-read"}:
         said = "is off" if live.balancer == "off" else f"has mode {live.balancer}"
         yield f"the balancer {said}; the waterline is computed with mode upmap: ceph balancer mode upmap; ceph balancer on"
 

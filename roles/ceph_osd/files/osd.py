@@ -70,22 +70,15 @@ def look(about: Json, _: bool) -> Json:
 def ask(about: Json, _: bool) -> Json:
     """Return what the cluster says of itself and of these OSDs, on a host with a monitor."""
     use, tree, osds = (ask_json(*words) for words in (["df"], ["osd", "tree"], ["osd", "dump"]))
-    nodes = {node["id"]: node for node in [*tree["nodes"], *tree.get("stray", ())]}
-    parents = {child: node for node in nodes.values() for child in node.get("children", ())}
-
-    def locate(number: int) -> dict[str, str]:
-        place = {}
-        while number in parents:
-            place[parents[number]["type"]] = parents[number]["name"]
-            number = parents[number]["id"]
-        return place
-
-    wanted, hosts = set(about["uuids"]), list_hosts(tree)
+    places = list_places(tree)
+    wanted, hosts = set(about["uuids"]), {number: place.get("host", "") for number, place in places.items()}
     destroyed = sorted(osd["osd"] for osd in osds["osds"] if "destroyed" in osd["state"])
     return {
         "fsid": osds["fsid"],
         "has_objects": any(each["stats"]["objects"] for each in use["pools"] if each["name"] not in MANAGERS),
-        "places": {node["name"]: locate(node["id"]) for node in nodes.values() if node["type"] == "host"},
+        "places": {
+            node["name"]: places[node["id"]] for node in [*tree["nodes"], *tree.get("stray", ())] if node["type"] == "host"
+        },
         "osds": {
             osd["uuid"]: {"was_up": was_up(osd), "up": osd["up"] == 1, "host": hosts.get(osd["osd"], "")}
             for osd in osds["osds"]
@@ -110,7 +103,7 @@ def find(about: Json, _: bool) -> Json:
     groups that do not serve, or that nobody tells of.
     """
     tree, osds, daemons = (ask_json("osd", what) for what in ("tree", "dump", "metadata"))
-    hosts = list_hosts(tree)
+    hosts = {number: place.get("host", "") for number, place in list_places(tree).items()}
     destroyed = {osd["osd"] for osd in osds["osds"] if "destroyed" in osd["state"]}
     names = {daemon["id"]: daemon.get("devices", "") for daemon in daemons}
     # As sdb=SERIAL, and sdb was so when the OSD began: by now another drive may be called that.
@@ -139,9 +132,17 @@ def find(about: Json, _: bool) -> Json:
     }
 
 
-def list_hosts(tree: Json) -> dict[int, str]:
-    """Return the host in CRUSH of each OSD that is on one, by its number, of what `osd tree` says."""
-    return {child: node["name"] for node in tree["nodes"] if node["type"] == "host" for child in node.get("children", ())}
+def list_places(tree: Json) -> dict[int, dict[str, str]]:
+    """Return the buckets that each node of CRUSH is in, by its number and their types, of what `osd tree` says."""
+    nodes = [*tree["nodes"], *tree.get("stray", ())]
+    parents = {child: node for node in nodes for child in node.get("children", ())}
+    places: dict[int, dict[str, str]] = {}
+    for number in {*parents, *(node["id"] for node in nodes)}:
+        at, places[number] = number, {}
+        while at in parents:
+            places[number][parents[at]["type"]] = parents[at]["name"]
+            at = parents[at]["id"]
+    return places
 
 
 def drain(about: Json, is_check: bool) -> list[str]:

@@ -440,6 +440,9 @@ def test_what_lacks_and_what_is_beside_is_told():
     ]
     assert "the balancer has mode crush-compat; " in tell_left(want(), live(balancer="crush-compat"))[0]
     assert tell_left(want(), live(balancer="upmap-read")) == []
+    assert tell_left(want(), live(balancer="off", coming=["storage-004"])) == [
+        "data comes to storage-004: playbooks/ceph_expand.yml goes on, and the balancer is off until all has"
+    ]
 
 
 def test_a_place_may_have_more_levels_than_the_plan():
