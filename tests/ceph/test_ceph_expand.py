@@ -139,23 +139,27 @@ def test_a_run_that_was_cut_off_is_gone_on_with(held):
 
 
 def test_a_step_is_taken_back_while_clients_wait(held):
-    """With writes of a client, and a limit that any write is above: OSDs tell of none while nothing is written."""
-    pins, done = held.count_pins(), threading.Event()
+    """With writes of a client that begins once the step has, and a limit that any write is above."""
+    pins, seen, held_up = held.count_pins(), [], {"osd_recovery_sleep_hdd": 5, "osd_recovery_sleep_ssd": 5}
+    for name, seconds in held_up.items():
+        held.yard.inside("ceph", "config", "set", "osd", name, seconds)
 
     def write():
-        while not done.is_set():
-            held.yard.inside("rados", "-p", "datasets", "bench", "2", "write", "-b", 2**14, "-t", "4", "--run-name", "client")
+        wait_for(lambda: held.count_pins() < pins, 60, "the step begins")
+        seen.append(held.count_on_new())
+        held.yard.inside("rados", "-p", "datasets", "bench", f"{stretch(40):g}", "write", "-b", 2**14, "-t", "8", check=False)
 
     client = threading.Thread(target=write)
     client.start()
     try:
-        wait_s = stretch(25)
-        said = held.say("step", "do", fails=True, latency_ms=1e-3, wait_s=wait_s)
+        said = held.say("step", "do", fails=True, latency_ms=1e-3, wait_s=stretch(20))
     finally:
-        done.set()
         client.join()
+        for name in held_up:
+            held.yard.inside("ceph", "config", "set", "osd", name, 0)
     assert "more than 0.001; expected a calm cluster within" in said, said
-    assert held.count_pins() == pins and held.count_on_new() == 0
+    assert len(seen) == 1 and held.count_pins() == pins and held.count_on_new() == 0
+    wait_for(held.is_clean, 60, "all is clean")
 
 
 def test_no_step_begins_past_the_hour(held):
