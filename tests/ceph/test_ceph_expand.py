@@ -157,7 +157,7 @@ def test_a_step_is_taken_back_while_clients_wait(held):
         client.join()
         for name in held_up:
             held.yard.inside("ceph", "config", "set", "osd", name, 0)
-    assert "more than 0.001; expected a calm cluster within" in said, said
+    assert "; expected a calm cluster within" in said, said  # which it was not, or for too short
     assert len(seen) == 1 and held.count_pins() == pins and held.count_on_new() == 0
     wait_for(held.is_clean, 60, "all is clean")
 
