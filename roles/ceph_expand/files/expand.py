@@ -58,6 +58,8 @@ KNOWN_S = 60
 """Within which managers hear of a new OSD."""
 HASTY_S = 10
 """Seconds over which OSDs are slow before a step is taken back."""
+TRIES = 3
+"""How often a step is taken back of which nothing comes before the run ends, so as not to move the same again and again."""
 ROUNDS, WORKERS, MOST = 5, 16, 50
 """How often pins are set and looked at; how many programs at once tell the cluster something, and how many lines each."""
 ABSENT = 2
@@ -270,12 +272,18 @@ def step(about: Json, is_check: bool) -> Json:
 
     `left` is how many placement groups wait for a further step, `late` whether there is no time for one.
     """
-    mark, told = read_mark(), []
+    mark, told, tries, least = read_mark(), [], 0, sys.maxsize
     while mark.get("osds") and not is_check and not is_late(about):
         wait_calm(about)
         steps, _ = list_steps(about, mark)
         if not steps:
             break
+        left = sum(map(len, steps))
+        tries, least = (tries, least) if left >= least else (0, left)
+        if tries == TRIES:
+            fix = "run again with a higher ceph_expand_latency_ms, more ceph_expand_steps, or when clients ask for less: the rest waits"
+            sys.exit(tell("Ceph", f"{told[-1]}, the last of {TRIES} times", "that something comes of a step", fix))
+        tries += 1
         set_pins(steps[0])
         why = wait_moved(about, steps[0])
         if not why:

@@ -332,6 +332,26 @@ def test_a_step_is_taken_back_while_an_osd_is_slow(program):
     assert "norebalance" not in cluster.flags
 
 
+def test_a_step_that_is_slow_itself_ends_the_run(program):
+    """As where recovery alone has an OSD take longer than it may: the cluster is calm each time before it."""
+    cluster = program.cluster
+    program.begin(ABOUT, False)
+    cluster.make()
+    program.hold(ABOUT, False)
+    pins, cluster.takes_long = dict(cluster.pins), True
+
+    def sleep(seconds):
+        cluster.slow = {} if cluster.pins == pins else {2: 25}
+        cluster.sleep(seconds)
+
+    program.time.sleep = sleep
+    said = "Ceph: a step was taken back: osd.2 takes 25 ms, more than 20, the last of 3 times; expected that something comes of a step; "
+    with pytest.raises(SystemExit, match=f"^{said}fix: run again with a higher ceph_expand_latency_ms"):
+        program.step(ABOUT, False)
+    assert cluster.ran.count("ceph osd rm-pg-upmap-items 1.0") == 3
+    assert cluster.pins == pins and "norebalance" not in cluster.flags
+
+
 @pytest.mark.parametrize(
     ("set_up", "said"),
     [
