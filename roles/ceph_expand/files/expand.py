@@ -281,7 +281,7 @@ def step(about: Json, is_check: bool) -> Json:
         left = sum(map(len, steps))
         tries, least = (tries, least) if left >= least else (0, left)
         if tries == TRIES:
-            fix = "run again with a higher ceph_expand_latency_ms, more ceph_expand_steps, or when clients ask for less: the rest waits"
+            fix = "run again with a higher ceph_expand_latency_ms, with more ceph_expand_steps, or when clients ask for less"
             sys.exit(tell("Ceph", f"{told[-1]}, the last of {TRIES} times", "that something comes of a step", fix))
         tries += 1
         set_pins(steps[0])
