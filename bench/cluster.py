@@ -6,16 +6,17 @@ from pathlib import Path
 
 GPUS_PER_SERVER = 8
 SERVERS_PER_RACK = 4
+STORAGE_PER_RACK = 7
 RACKS_PER_ROW = 150
 
 
-def make_document(gpus, *, planned=None):
-    """Return the intent of a cluster of `gpus` GPUs, planned for `planned`."""
+def make_document(gpus, *, planned=None, storage=None):
+    """Return the intent of a cluster of `gpus` GPUs, planned for `planned`, with so many storage servers, or one for 16."""
     servers = -(-gpus // GPUS_PER_SERVER)
     final = -(-(planned or gpus) // GPUS_PER_SERVER)
-    storage = max(4, final // 16)
+    storage = storage or max(4, final // 16)
     gpu_racks = -(-final // SERVERS_PER_RACK)
-    network_racks = max(8, gpu_racks // 6)
+    network_racks = max(8, gpu_racks // 6, -(-storage // STORAGE_PER_RACK))
     gpu_rows = [f"A{chr(65 + index)}" for index in range(-(-gpu_racks // RACKS_PER_ROW))]
     network_rows = [f"N{chr(65 + index)}" for index in range(-(-network_racks // RACKS_PER_ROW))]
     rows = {}
@@ -86,9 +87,9 @@ def make_document(gpus, *, planned=None):
     }
 
 
-def write_cluster(gpus, folder, *, planned=None):
-    """Write the intent of a cluster into a folder."""
-    text = json.dumps(make_document(gpus, planned=planned), indent=1)  # JSON is YAML
+def write_cluster(gpus, folder, **about):
+    """Write the intent of a cluster into a folder; the rest is make_document's."""
+    text = json.dumps(make_document(gpus, **about), indent=1)  # JSON is YAML
     (Path(folder) / "cluster.yml").write_text(text + "\n", "utf-8")
 
 

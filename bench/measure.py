@@ -74,9 +74,9 @@ def meter_verbs(found, folder, verbs):
         found[f"{name}_peak_mib"] = used.ru_maxrss // 1024
 
 
-def exponent(rows, key):
+def exponent(rows, key, unit="gpus"):
     """Return the growth exponent of a value over the sizes, by least squares on logarithms; 1 is linear."""
-    points = [(math.log(row["gpus"]), math.log(row[key])) for row in rows if row.get(key)]
+    points = [(math.log(row[unit]), math.log(row[key])) for row in rows if row.get(key)]
     if len(points) < 2:
         return None
     mean_x, mean_y = (sum(point[axis] for point in points) / len(points) for axis in (0, 1))
@@ -84,11 +84,11 @@ def exponent(rows, key):
     return round(slope, 3)
 
 
-def run(script, measure, doc, keys):
+def run(script, measure, doc, keys, *, unit="gpus", sizes=SIZES, largest=LARGEST):
     """Run a benchmark: each size in a process of its own, a JSON line each, then the growth of `keys`."""
     parser = argparse.ArgumentParser(description=doc)
-    parser.add_argument("--gpus", type=int, nargs="*", default=list(SIZES), help="sizes; default: %(default)s")
-    parser.add_argument("--large", action="store_true", help=f"add {LARGEST:,} GPUs")
+    parser.add_argument(f"--{unit}", dest="sizes", type=int, nargs="*", default=list(sizes), help="sizes; default: %(default)s")
+    parser.add_argument("--large", action="store_true", help=f"add {largest:,} {unit}")
     parser.add_argument("--rounds", type=int, default=1, help="runs per size, of which the quickest counts")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -96,13 +96,13 @@ def run(script, measure, doc, keys):
         print(json.dumps(measure(args.one)))
         return
     rows = []
-    for gpus in [*args.gpus, *([LARGEST] if args.large else [])]:
+    for size in [*args.sizes, *([largest] if args.large else [])]:
         found = []
         for _ in range(args.rounds):
-            done = subprocess.run([sys.executable, script, "--one", str(gpus)], capture_output=True, text=True, check=False)
+            done = subprocess.run([sys.executable, script, "--one", str(size)], capture_output=True, text=True, check=False)
             if done.returncode:
                 sys.exit(done.stderr or done.stdout)
             found.append(json.loads(done.stdout))
         rows.append(min(found, key=lambda row: row[keys[0]]))
         print(json.dumps(rows[-1]), flush=True)
-    print(json.dumps({"growth_exponent": {key: exponent(rows, key) for key in keys}}))
+    print(json.dumps({"growth_exponent": {key: exponent(rows, key, unit) for key in keys}}))

@@ -3,93 +3,19 @@
 import json
 import re
 import time
-from dataclasses import replace
 
 import pytest
 
-from cluster_model.pipeline import inspect
-from cluster_model.plan.growth import add_servers
-from cluster_model.plan.services.waterline import measure_move
-from tests.ceph.yard import HERE, require_ceph, run_yard
-from tests.planned import open_folder
-from tests.slowness import stretch, wait_for
-
-PROGRAM = (HERE.parents[1] / "roles/ceph_expand/files/expand.py").read_text()
-QUICK = {"STEADY_S = 15": "STEADY_S = 3", "HASTY_S = 10": "HASTY_S = 1", "POLL_S = 900, 15, 2": "POLL_S = 900, 15, 0.5"}
-"""Managers hear of placement groups every second here, and not every five."""
-HOST, OSD = "storage-008", 7
-
-
-class Growth:
-    """The store, and what the role says to it."""
-
-    def __init__(self, yard):
-        self.yard = yard
-        self.before, self.told = {}, {"most": 0}
-        self.own = "1."  # the managers' own pool has a rule of its own, and hardly any data
-        self.program = PROGRAM
-        for long, short in {**QUICK, "/run/lock": str(yard.folder)}.items():
-            assert self.program.count(long) == 1, long
-            self.program = self.program.replace(long, short)
-
-    def say(self, verb, *check, fails=False, **about):
-        """Run the role's program; return what it told, or what it ended with where it fails."""
-        known = {"hosts": [HOST], "osds": 1, "device_class": "ssd", "steps": 4, "most": self.told["most"]}
-        known |= {"latency_ms": 0, "until": "", "deadline": 0, "wait_s": stretch(120)}
-        done = self.yard.inside(
-            "/usr/bin/python3", "-IS", "-c", self.program, verb, *check, given=json.dumps({**known, **about}), check=False
-        )
-        assert (done.returncode != 0) == fails, done.stdout + done.stderr
-        return done.stderr if fails else json.loads(done.stdout)
-
-    def read_osds(self):
-        """Return what each OSD weighs and has, by number."""
-        return {osd["id"]: osd for osd in self.yard.ceph("osd", "df")["nodes"]}
-
-    def list_parts(self):
-        """Return where each part of each placement group lies."""
-        groups = self.yard.ceph("pg", "ls")["pg_stats"]
-        return {(group["pgid"], osd) for group in groups for osd in group["acting"]}
-
-    def weigh(self, parts):
-        """Return the bytes of some parts of placement groups."""
-        pools = {pool["pool"]: pool for pool in self.yard.ceph("osd", "dump")["pools"]}
-        used = {pool["id"]: pool["stats"]["bytes_used"] for pool in self.yard.ceph("df")["pools"]}
-        numbers = [int(group.partition(".")[0]) for group, _ in parts]
-        return sum(used[number] / pools[number]["pg_num"] / pools[number]["size"] for number in numbers)
-
-    def count_on_new(self):
-        """Return how many parts lie on the new OSD."""
-        return sum(osd == OSD for _, osd in self.list_parts())
-
-    def count_pins(self):
-        """Return how many placement groups are led elsewhere than CRUSH has them."""
-        return len(self.yard.ceph("osd", "dump")["pg_upmap_items"])
-
-    def is_clean(self):
-        """Return whether all is where it shall be."""
-        return all(each["state_name"].startswith("active+clean") for each in self.yard.ceph("status")["pgmap"]["pgs_by_state"])
+from tests.ceph.growth import HOST, OSD, run_growth
+from tests.ceph.yard import require_ceph
+from tests.slowness import wait_for
 
 
 @pytest.fixture(scope="module")
 def growth(tmp_path_factory):
-    """Run two pools of the store as `gpuyard storage --add 1` sees it, with data, and without the OSD of the host that comes."""
+    """Run the store, without the host that comes."""
     require_ceph()
-    loaded = open_folder(HERE).loaded
-    pools = {name: loaded.cluster.ceph.pools[name] for name in ("datasets", "archive")}
-    ceph = loaded.cluster.ceph.model_copy(update={"pools": pools, "filesystems": {}, "object": None})
-    opened = inspect(replace(loaded, cluster=loaded.cluster.model_copy(update={"ceph": ceph}))).opened
-    plan = inspect(replace(loaded, cluster=add_servers(opened.cluster, "storage", 1))).opened.plan
-    with run_yard(tmp_path_factory.mktemp("e", numbered=True), plan, first=7) as yard:
-        code, told = yard.say("apply")
-        assert code == 0, told
-        yard.inside("ceph", "config", "set", "osd", "osd_recovery_sleep_hdd", "0")
-        for pool in plan.ceph.pools:  # many small ones: OSDs bring what is in their logs at once, of four writes here
-            yard.inside("rados", "-p", pool.name, "bench", "90", "write", "-b", 2**16, "--max-objects", "2000", "--no-cleanup")
-        growth = Growth(yard)
-        growth.least = measure_move(opened.plan.ceph, plan.ceph)
-        wait_for(growth.is_clean, 90, "the store is clean")
-        growth.before = growth.list_parts()
+    with run_growth(tmp_path_factory.mktemp("e", numbered=True)) as growth:
         yield growth
 
 

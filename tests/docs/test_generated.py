@@ -31,6 +31,11 @@ def draw_driving():
     return render_tree(opened.plan, opened.catalogue, only={"diagrams"})["diagrams/tenants.svg"].decode()
 
 
+def draw_ceph():
+    opened = inspect(Path("inventory/superpod-roce"))
+    return render_tree(opened.plan, opened.catalogue, only={"diagrams"})["diagrams/storage.svg"].decode()
+
+
 STAGES = ("intent", "catalogue", "plan", "checks", "render", "transport", "verify", "deploy", "twin", "cli")
 HOUSE_HEAD = """\
 # The house
@@ -77,6 +82,7 @@ PAGES = {
     "docs/house.md": draw_house,
     "docs/images/superpod-roce.svg": draw_superpod,
     "docs/images/driving-tenants.svg": draw_driving,
+    "docs/images/superpod-roce-ceph.svg": draw_ceph,
 }
 
 

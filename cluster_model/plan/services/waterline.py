@@ -203,13 +203,25 @@ def measure_move(old: CephCluster, new: CephCluster) -> float:
     return sum(max(0.0, part - before.get(name, 0.0)) for name, part in after.items())
 
 
+def fill_domains(ceph: CephCluster) -> dict[str, float]:
+    """Return the fill of each failure domain for each part of fill, with all hosts there; 0 without pools."""
+    weights = _weigh(ceph.hosts).weights
+    return {domain: part * ceph.raw_tb / weights[domain] for domain, part in _share_domains(weights, ceph.pools).items()}
+
+
 def _share_hosts(ceph: CephCluster) -> dict[str, float]:
     weights = _weigh(ceph.hosts).weights
+    held = _share_domains(weights, ceph.pools)
+    return {host.name: held[host.domain] * host.raw_tb / weights[host.domain] for host in ceph.hosts}
+
+
+def _share_domains(weights: Mapping[str, float], pools: Sequence[PlacedPool]) -> dict[str, float]:
+    """Return the part of all raw bytes that each failure domain holds."""
     held = dict.fromkeys(weights, 0.0)
-    for pool, share in share_raw(ceph.pools):
+    for pool, share in share_raw(pools):
         for domain, part in spread(weights, pool.size).items():
             held[domain] += share * part
-    return {host.name: held[host.domain] * host.raw_tb / weights[host.domain] for host in ceph.hosts}
+    return held
 
 
 def _weigh(hosts: Iterable[OsdHost]) -> Domains:

@@ -7,13 +7,11 @@ from math import ceil
 from typing import Any
 
 from cluster_model.plan.model.ceph import BACKFILLFULL, FULL, NEARFULL, CephCluster, CephLoss, CephNeeds, cut_fill
-from cluster_model.render.drawings.style import format_count
+from cluster_model.render.drawings.style import BEGINS, format_count
 from cluster_model.render.tables import Table
 
 WORDS = {"expand_at": "expand_at", "fill_target": "fill_target", "waterline": "the waterline", "full": "the first full OSD"}
 """What the marks of a store are called in a sentence."""
-BEGINS = {"itself": "by itself", "part": "in part", "word": "on your word"}
-"""How Ceph begins to rebuild, in a cell."""
 
 
 def summarize_capacity(ceph: CephCluster) -> dict[str, Any]:

@@ -47,6 +47,31 @@ class Path:
     data: str
 
 
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point: place in px, colour, and its words."""
+
+    x: float
+    y: float
+    css: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A whole drawing, in the order in which its parts lie on each other."""
+
+    width: float
+    height: float
+    title: str
+    note: str
+    panels: tuple[Box, ...]
+    paths: tuple[Path, ...]
+    boxes: tuple[Box, ...]
+    dots: tuple[Dot, ...]
+    words: tuple[Words, ...]
+
+
 def sample(items: Sequence[Item], limit: int) -> tuple[list[Item], int]:
     """Return the first items and the last, `limit` in all, and how many are left out."""
     if len(items) <= limit:

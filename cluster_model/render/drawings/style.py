@@ -1,4 +1,4 @@
-"""What both drawings share: kinds with their colours, and how numbers are written."""
+"""What drawings and tables share: kinds with their colours, and how numbers are written."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ RAIL_COLOURS = (
     "#cf4d5c", "#e0813d", "#d3a625", "#6b9a4b", "#2f9c8f", "#3b84c4", "#6d62c9", "#b25fbd",
     "#8c3b47", "#9a5a2a", "#8f7018", "#496a33", "#206b62", "#285b87", "#4a438a", "#7a4182",
 )  # fmt: skip
+
+BEGINS = {"itself": "by itself", "part": "in part", "word": "on your word"}
+"""How Ceph begins to rebuild what is lost, in words."""
 
 
 def kind_of_server(server: Server) -> Kind:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.overlay import BorderPeer, Meeting, Subnet, Tenant
 from cluster_model.plan.tenancy.prefixes import word_filters
-from cluster_model.render.drawings.shapes import Box, Path, Words, fit, sample, wrap
+from cluster_model.render.drawings.shapes import Box, Dot, Path, Sheet, Words, fit, sample, wrap
 from cluster_model.render.drawings.style import format_count
 
 MARGIN = 34.0
@@ -32,31 +32,6 @@ PEER_COLOURS = (0, 1, 2, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """A meeting: place in px, colour, and its words."""
-
-    x: float
-    y: float
-    css: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tenants:
-    """The whole drawing."""
-
-    width: float
-    height: float
-    title: str
-    note: str
-    panels: tuple[Box, ...]
-    paths: tuple[Path, ...]
-    boxes: tuple[Box, ...]
-    dots: tuple[Dot, ...]
-    words: tuple[Words, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Lane:
     """A provider's rail: px from the left, width of its lane, colour."""
 
@@ -65,7 +40,7 @@ class _Lane:
     colour: int
 
 
-def lay_out_tenants(plan: Plan) -> Tenants:
+def lay_out_tenants(plan: Plan) -> Sheet:
     """Place tenants, shared tenants and external peers, and every meeting of those that are shown."""
     return _Map(plan).build()
 
@@ -96,7 +71,7 @@ class _Map:
         self.place: dict[str, Box] = {}
         self.lanes: dict[str, _Lane] = {}
 
-    def build(self) -> Tenants:
+    def build(self) -> Sheet:
         """Return the drawing."""
         brackets, brackets_out = self._order_brackets()
         depth = 1 + max((lane for _, _, lane in brackets), default=-1)
@@ -123,7 +98,7 @@ class _Map:
             self.words.append(Words(left, bottom + 12, "muted t10", text))
         counts = [format_count(len(self.plan.tenants), "tenant"), format_count(len(self.plan.meetings), "meeting")]
         note = " · ".join(counts) + " · a dot: the two reach each other, and what the tenant shows there; a bracket: peering"
-        return Tenants(
+        return Sheet(
             width=width,
             height=height + 24,
             title=f"{self.plan.name}: tenants",

@@ -10,7 +10,8 @@ from markupsafe import Markup
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.growth import compare_bills
 from cluster_model.plan.model import Network, Plan
-from cluster_model.render.drawings.diagrams import draw_fabrics, draw_racks, draw_tenants
+from cluster_model.plan.model.ceph import cut_fill
+from cluster_model.render.drawings.diagrams import draw_fabrics, draw_racks, draw_storage, draw_tenants
 from cluster_model.render.drawings.style import environment, format_count, format_power, format_rate
 from cluster_model.render.page.table import Table, make_linker, make_table, name_anchor
 from cluster_model.render.page.tenants import list_tenant_tables, word_separation
@@ -27,6 +28,7 @@ def render_page(plan: Plan, findings: Iterable[Diagnostic] = (), grown: Plan | N
         findings=tuple(findings),
         racks=Markup(draw_racks(plan, grown)),  # escaped where it was drawn
         fabrics=Markup(draw_fabrics(plan)),
+        storage=Markup(draw_storage(plan)) if plan.ceph.hosts else "",
         tenants=Markup(draw_tenants(plan)) if plan.tenants else "",
         separation=tuple(word_separation(plan)) if plan.tenants else (),
         tenant_tables=tenant_tables,
@@ -53,6 +55,9 @@ def _list_figures(plan: Plan) -> Iterator[tuple[str, str, str]]:
         quotas = [tenant.gpus for tenant in plan.tenants if tenant.gpus >= 0]
         remark = f"quotas of {sum(quotas):,} GPUs" if quotas else "no GPU quota is set"
         yield f"{len(plan.tenants):,}", "tenants" if len(plan.tenants) > 1 else "tenant", remark
+    if plan.ceph.pools:
+        fill = cut_fill(plan.ceph.waterline)
+        yield f"{plan.ceph.stored_tb(fill):,.0f} TB", "in Ceph", f"up to a fill of {fill:g}, of {plan.ceph.raw_tb:,.0f} TB raw"
     compute = plan.network("compute")
     if compute is not None and compute.bisection_gbps:
         ratio = f"{compute.oversubscription:g}:1" if compute.oversubscription else "one tier"

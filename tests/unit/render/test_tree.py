@@ -117,7 +117,7 @@ def test_the_workbook_opens_and_holds_the_cables(case):
 def test_the_page_is_one_file(case):
     _, plan, _, files = case
     page = files["index.html"].decode()
-    assert page.count("<svg") == (3 if plan.tenants else 2)
+    assert page.count("<svg") == 2 + bool(plan.tenants) + bool(plan.ceph.hosts)
     for word in ("src=", "<script", "<link", "@import", "url("):
         assert word not in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")

@@ -116,10 +116,10 @@ def test_separation_says_homing_with_its_reason_and_isolation(driving):
 def test_page_has_the_section_only_with_tenants(driving, read_plan):
     page = render_page(driving).decode()
     assert '<h2 id="tenants">' in page
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
     assert page.startswith("<!DOCTYPE html>")
     assert not re.search(r"(src|href)=\"https?:", page)
     without = render_page(read_plan("lab")).decode()
     assert 'id="tenants"' not in without
     assert "#tenants" not in without
-    assert without.count("<svg") == 2
+    assert without.count("<svg") == 3
