@@ -19,7 +19,8 @@ author: gpuyard maintainers
 options:
   _input:
     description: >-
-      C(plan), what ceph/objects.yaml has; C(hosts), those that come; C(look), what a host with a monitor told, as
+      C(plan), what ceph/objects.yaml has; C(hosts), those that come; C(outside), the time of day where that is
+      none for it, else empty; C(look), what a host with a monitor told, as
       files/expand.py of role ceph_expand prints it, empty where none answers; and C(silent), what those said instead.
     type: dict
     required: true
@@ -61,7 +62,7 @@ def ceph_expand_wrong(about: dict[str, Any]) -> list[str]:
         silent = "; ".join(dict.fromkeys(said.strip() for said in about["silent"]))
         found = f"no host of group ceph_monitor answers for the cluster: {silent}"
         return [tell("Ceph", found, "one", "see ceph status there")]
-    return [*_judge_hosts(about), *_judge_cluster(about["look"])]
+    return [*_judge_hosts(about), *_judge_hour(about), *_judge_cluster(about["look"])]
 
 
 def _judge_hosts(about: dict[str, Any]) -> Iterator[str]:
@@ -82,6 +83,16 @@ def _judge_hosts(about: dict[str, Any]) -> Iterator[str]:
         fix = f"""let these come first: -e '{{"ceph_osd_grow": ["{names}"]}}'"""
         yield tell(
             "ceph_expand_hosts", f"{', '.join(about['hosts'])}, while {', '.join(look['hosts'])} come", "one word at a time", fix
+        )
+
+
+def _judge_hour(about: dict[str, Any]) -> Iterator[str]:
+    """Tell where the plan has data move at other hours."""
+    if about["outside"]:
+        hours = about["plan"]["maintenance"]
+        fix = "run it then, or say until when with -e ceph_expand_until=18:00"
+        yield tell(
+            "time of day", about["outside"], f"{hours['begin']} to {hours['end']}, as ceph.maintenance.window of the plan", fix
         )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from cluster_model.plan.model.ceph import MaintenanceHours
 from cluster_model.plan.model.kubernetes import Kubernetes, VolumeClass
 from cluster_model.plan.model.overlay import TenantStorage
 from cluster_model.render.services.ceph import render_ceph
@@ -20,6 +21,7 @@ from tests.ceph.yard import HERE, PROGRAM, require_ceph, run_yard
 from tests.planned import open_example, open_folder
 from tests.slowness import wait_for
 
+HOURS = ("mgr/balancer/begin_time", "mgr/balancer/end_time")
 CLIENT = """
 import sys, cephfs
 user, keyring, files, path, verb, name, count = sys.argv[1:]
@@ -512,19 +514,24 @@ def test_another_cluster_is_refused(applied):
     assert "osd_max_backfills" not in str(yard.ceph("config", "dump"))
 
 
-def test_memory_of_osds_is_told_to_them_and_what_is_not_planned_any_more_to_us(applied):
+def test_options_are_told_to_daemons_and_what_is_not_planned_any_more_to_us(applied):
     yard, _ = applied
-    ceph = replace(yard.plan.ceph, osd_memory_gib=2.5)
+    ceph = replace(yard.plan.ceph, osd_memory_gib=2.5, maintenance=MaintenanceHours("22:00", "06:05", "balanced", 0.0))
     larger = yaml.safe_load(dict(render_ceph(replace(yard.plan, ceph=ceph), None))["ceph/objects.yaml"])
-    told = ["osd: osd_memory_target_autotune is false", "osd: osd_memory_target is 2684354560"]
+    hours = ["mgr: mgr/balancer/begin_time is 2200", "mgr: mgr/balancer/end_time is 0605"]
+    told = [*hours, "osd: osd_memory_target_autotune is false", "osd: osd_memory_target is 2684354560"]
     assert yard.say("apply", larger)[1] == {"changes": told, "left": [], "stale": []}
     assert yard.inside("ceph", "config", "get", "osd.0", "osd_memory_target").stdout == "2684354560\n"
+    assert yard.inside("ceph", "config", "get", "mgr", "mgr/balancer/end_time").stdout == "0605\n"
     assert yard.say("apply", larger)[1]["changes"] == []
-    target, autotune = yard.say("apply")[1]["stale"]
+    begin, end, target, autotune = yard.say("apply")[1]["stale"]
+    assert begin == "option mgr/balancer/begin_time of mgr, 2200: ceph config rm mgr mgr/balancer/begin_time"
+    assert end == "option mgr/balancer/end_time of mgr, 0605: ceph config rm mgr mgr/balancer/end_time"
     assert target == "option osd_memory_target of osd, 2684354560: ceph config rm osd osd_memory_target"
     assert autotune.startswith("option osd_memory_target_autotune of osd, false: ceph config rm osd osd_memory_target_autotune; ")
-    for name in ("osd_memory_target", "osd_memory_target_autotune"):
-        yard.inside("ceph", "config", "rm", "osd", name)
+    for who, names in {"osd": ("osd_memory_target", "osd_memory_target_autotune"), "mgr": HOURS}.items():
+        for name in names:
+            yard.inside("ceph", "config", "rm", who, name)
     assert yard.say("apply") == (0, {"changes": [], "left": [], "stale": []})
 
 

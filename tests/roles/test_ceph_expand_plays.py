@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ PROGRAM = """import json, pathlib, sys
 folder, verb, about = pathlib.Path({folder!r}), sys.argv[1], json.load(sys.stdin)
 with (folder / "told").open("a") as file:
     file.write(" ".join(sys.argv[1:]) + " " + str(about["deadline"]) + " " + str(about["most"]) + "\\n")
+(folder / "about.json").write_text(json.dumps(about))
 said = json.loads((folder / "said.json").read_text())
 answer = said[verb].pop(0) if verb == "step" else said[verb]
 (folder / "said.json").write_text(json.dumps(said))
@@ -37,15 +39,21 @@ LOOK = {
     "splitting": [],
     "lacking": {"storage-002": 1},
     "deadline": 5.0,
+    "outside": "",
 }
+HOURS = "  maintenance: {window: 22:00-06:00, latency_ms: 50}\n"
 HELD = {"changes": ["new with a weight, and nothing on it yet: osd.4"], "steps": 2, "most": 9.0}
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """Return the rendered tree of a store, and its id."""
+    """Return the rendered tree of a store that has its hours, and its id."""
     build = tmp_path_factory.mktemp("build") / "store"
-    command = [sys.executable, "-m", "cluster_model.cli", "render", ROOT / "molecule/ceph_osd/intent", "--output", build]
+    intent = tmp_path_factory.mktemp("intent") / "intent"
+    shutil.copytree(ROOT / "molecule/ceph_osd/intent", intent)
+    with (intent / "cluster.yml").open("a", encoding="utf-8") as file:
+        file.write(HOURS)
+    command = [sys.executable, "-m", "cluster_model.cli", "render", intent, "--output", build]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     text = (build / "ceph/objects.yaml").read_text()
     return build, text.partition("\nfsid: ")[2].partition("\n")[0]
@@ -114,6 +122,22 @@ def test_check_mode_says_what_would_be_done(play):
     code, said, verbs = play({}, [{"changes": [], "left": 0, "late": False}], "--check")
     assert code == 0, said[-3000:]
     assert verbs == ["begin check 5.0 0.0", "hold check 5.0 0.0", "step check 5.0 9.0", "end check 5.0 9.0"]
+
+
+def test_a_run_keeps_to_the_hours_of_the_plan(play, tmp_path):
+    """But where somebody says until when, and for a dry run; and one that has begun may come to its end past them."""
+    code, said, verbs = play({"outside": "14:30"}, [])
+    assert code != 0 and verbs == [], said[-3000:]
+    assert "time of day: 14:30; expected 22:00 to 06:00, as ceph.maintenance.window of the plan; fix: run it then, or say" in said
+    about = json.loads((tmp_path / "about.json").read_text())
+    hours = {"begin": "22:00", "until": "06:00", "latency_ms": 50.0, "profile": "high_recovery_ops", "usual": "balanced"}
+    assert {name: about[name] for name in hours} == hours
+    code, said, verbs = play({"outside": "14:30"}, [{"changes": [], "left": 0, "late": False}], "--check")
+    assert code == 0 and len(verbs) == 4, said[-3000:]
+    code, said, _ = play({}, [step(0)], "-e", "ceph_expand_until=18:00", "-e", "ceph_expand_latency_ms=20")
+    assert code == 0, said[-3000:]
+    about = json.loads((tmp_path / "about.json").read_text())
+    assert (about["begin"], about["until"], about["latency_ms"]) == ("", "18:00", 20.0)
 
 
 def test_what_is_refused_changes_nothing(play):

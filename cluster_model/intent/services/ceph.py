@@ -10,10 +10,12 @@ from cluster_model.intent.base import Model, Name, Pattern
 
 ERASURE = r"^[0-9]{1,2}\+[0-9]$"
 MOUNT = r"^(/[a-z0-9][a-z0-9._-]*)+$"
+WINDOW = r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$"
 UUID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 PATTERNS: dict[str, Pattern] = {
     ERASURE: Pattern("an erasure code as k+m, such as 4+2", "2+1"),
     MOUNT: Pattern("an absolute path of lower-case letters, digits, `.`, `_` and `-`", "/mnt/home"),
+    WINDOW: Pattern("two times of day, as `22:00-06:00`", "22:00-06:00"),
     UUID: Pattern("a UUID in lower case, as uuidgen prints it", "00000000-0000-4000-8000-000000000000"),
 }
 """What each pattern means, and a text that fits it."""
@@ -25,6 +27,9 @@ EXAMPLES: dict[str, Any] = {
     "fill_target": 0.5,
     "expand_at": 0.4,
     "osd_mb_per_s": 300,
+    "maintenance": {"window": "22:00-06:00", "profile": "high_recovery_ops"},
+    "window": "22:00-06:00",
+    "latency_ms": 50,
     "share": 0.5,
     "filesystems": {"home": {"pools": ["datasets", "archive"]}},
     "home.pool": "archive",
@@ -77,6 +82,19 @@ class CephRecovery(Model):
     1200 MiB/s for flash and 150 MiB/s for one that spins, which pays for reads too."""
     within_h: Annotated[float, Field(gt=0, le=1000)] = 24
     """Hours within which a lost host should be rebuilt; more are told."""
+
+
+class CephMaintenance(Model):
+    """When data may be moved among drives that all work, and how fast then. What is lost is rebuilt at any hour."""
+
+    window: Annotated[str, Field(pattern=WINDOW)] | None = None
+    """From and to, on the clocks of Ceph's hosts. The balancer keeps to it, and `playbooks/ceph_expand.yml` has no step begin
+    outside, and takes one back that goes on at its end. Default: any hour."""
+    profile: Literal["balanced", "high_client_ops", "high_recovery_ops"] = "high_recovery_ops"
+    """Ceph's mClock profile while `playbooks/ceph_expand.yml` takes a step; after it `recovery.profile` is in force again."""
+    latency_ms: Annotated[float, Field(gt=0, le=60_000)] | None = None
+    """Commit latency, ms, above which an OSD may be for ten seconds before a step is taken back. Default: any;
+    a step is taken back once requests take 30 seconds."""
 
 
 class CephFilesystem(Model):
@@ -156,6 +174,8 @@ class Ceph(Model):
     """Fullest OSD over the mean, by which the waterline is lowered; where the balancer cannot even OSDs it is lowered by more."""
     recovery: CephRecovery = CephRecovery()
     """How fast what a lost server held is rebuilt."""
+    maintenance: CephMaintenance | None = None
+    """When data may be moved among drives that all work, and how fast then. Default: at any hour, by `recovery.profile`."""
 
     def find_application(self, pool: str) -> str:
         """Return what a pool is for."""

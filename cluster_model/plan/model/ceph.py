@@ -180,6 +180,16 @@ class CephLoss:
 
 
 @dataclass(frozen=True, slots=True)
+class MaintenanceHours:
+    """When data may be moved among drives that all work, and how fast then."""
+
+    begin: str  # times of day, as 22:00; both are empty where any hour will do
+    end: str
+    profile: str  # of mClock
+    latency_ms: float  # of commits, above which an OSD is slow; 0: none is
+
+
+@dataclass(frozen=True, slots=True)
 class CephCluster:
     """Ceph's hosts, pools, and how far they can be filled; without hosts where there is no Ceph."""
 
@@ -203,6 +213,7 @@ class CephCluster:
     needs: CephNeeds | None = None  # None without hosts
     filesystems: tuple[CephFiles, ...] = ()
     store: ObjectStore | None = None
+    maintenance: MaintenanceHours | None = None
 
     @property
     def osds(self) -> int:

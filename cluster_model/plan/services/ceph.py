@@ -11,7 +11,16 @@ from cluster_model.catalogue.types import Server as ServerBlock
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.services.ceph import Ceph
 from cluster_model.plan.model import Rack, Server
-from cluster_model.plan.model.ceph import CephCluster, CephFiles, CephNeeds, DaemonHost, ObjectStore, OsdHost, PlacedPool
+from cluster_model.plan.model.ceph import (
+    CephCluster,
+    CephFiles,
+    CephNeeds,
+    DaemonHost,
+    MaintenanceHours,
+    ObjectStore,
+    OsdHost,
+    PlacedPool,
+)
 from cluster_model.plan.services.addresses import find_address
 from cluster_model.plan.services.filesystems import LEAST_PGS, plan_files, round_pgs
 from cluster_model.plan.services.gateways import plan_store
@@ -87,7 +96,17 @@ def plan_ceph(cluster: Cluster, model: ServerBlock | None, servers: Sequence[Ser
         _find_needs(ceph, model, hosts, _list_daemons(monitors, files, store), device_class),
         files,
         store,
+        _plan_maintenance(ceph),
     )
+
+
+def _plan_maintenance(ceph: Ceph) -> MaintenanceHours | None:
+    if ceph.maintenance is None:
+        return None
+    begin, _, end = (ceph.maintenance.window or "").partition("-")
+    if begin == end:  # releases of Ceph's balancer differ on it: none in the day, or all of it
+        begin = end = ""
+    return MaintenanceHours(begin, end, ceph.maintenance.profile, ceph.maintenance.latency_ms or 0.0)
 
 
 def _list_daemons(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster_model.plan.model import Plan
-from cluster_model.plan.model.ceph import CephCluster, CephFiles, ObjectStore, PlacedPool
+from cluster_model.plan.model.ceph import CephCluster, CephFiles, MaintenanceHours, ObjectStore, PlacedPool
 from cluster_model.plan.model.overlay import Tenant
 from cluster_model.plan.services.addresses import find_address
 from cluster_model.plan.services.filesystems import CLIENTS
@@ -31,6 +31,7 @@ def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
         "networks": list(list_networks(plan)),
         "osds": describe_osds(ceph),
         "options": list(list_options(ceph)),
+        **({"maintenance": describe_maintenance(ceph, ceph.maintenance)} if ceph.maintenance else {}),
         "hosts": {host.name: locate_host(host) for host in ceph.hosts},
         "metadata_servers": {daemon: host for files in ceph.filesystems for daemon, host in files.daemons.items()},
         "gateways": ceph.store.daemons if ceph.store else {},
@@ -67,6 +68,9 @@ def list_options(ceph: CephCluster) -> Iterator[Json]:
     # Without it an expired key can be used on. Source: Ceph, documentation of CVE-2021-20288.
     yield {"who": "mon", "name": "auth_allow_insecure_global_id_reclaim", "value": "false"}
     yield {"who": "osd", "name": "osd_mclock_profile", "value": ceph.recovery_profile}
+    if ceph.maintenance and ceph.maintenance.begin:
+        for name, time in (("begin_time", ceph.maintenance.begin), ("end_time", ceph.maintenance.end)):
+            yield {"who": "mgr", "name": f"mgr/balancer/{name}", "value": time.replace(":", "")}
     if ceph.osd_memory_gib:
         # Else cephadm sets another for each host. Source: Ceph, src/pybind/mgr/cephadm/serve.py, _autotune_host_memory.
         yield {"who": "osd", "name": "osd_memory_target_autotune", "value": "false"}
@@ -106,6 +110,17 @@ def describe_osds(ceph: CephCluster) -> Json:
         "rotational": ceph.device_class == "hdd",
         "per_drive": ceph.osds_per_device,
         "device_class": ceph.device_class,
+    }
+
+
+def describe_maintenance(ceph: CephCluster, hours: MaintenanceHours) -> Json:
+    """Return when data may be moved, and the mClock profile then and after it, for role ceph_expand."""
+    return {
+        "begin": hours.begin,
+        "end": hours.end,
+        "profile": hours.profile,
+        "usual_profile": ceph.recovery_profile,
+        "latency_ms": hours.latency_ms,
     }
 
 

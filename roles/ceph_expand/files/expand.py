@@ -2,9 +2,9 @@
 
 Arguments: a verb, one of VERBS, and `check` where nothing may be done; on a host with a monitor. Standard input is JSON: `hosts`,
 those whose OSDs are new; `osds`, how many OSDs each has as planned, and `device_class`, of which; `steps`, in how many all comes;
-for `step` `most`, bytes that one may move, which `hold` told; `latency_ms`, above which no OSD may be, 0 for any; `until`, a time
-of day as 06:00, or nothing; `deadline`, what `look` made of it; `wait_s`, within which something has to get on. Python 3.9
-suffices.
+for `step` `most`, bytes that one may move, which `hold` told; `latency_ms`, above which no OSD may be, 0 for any; `begin` and
+`until`, times of day as 06:00, or nothing; `deadline`, what `look` made of the latter; `profile`, that of mClock in a step, and
+`usual`, that after it, or nothing; `wait_s`, within which something has to get on. Python 3.9 suffices.
 
 New OSDs begin with weight 0. Then they get their weights, and all that CRUSH would move is pinned to where it lies, by
 pg-upmap-items. Each step takes away some of the pins that keep data from new OSDs. Pins among others stay, for the balancer. All
@@ -38,6 +38,7 @@ WEIGHT = "osd_crush_initial_weight"
 """What an OSD has where CRUSH does not have it yet. It cannot be set for a host alone: until CRUSH has an OSD, monitors do not
 know its host. Source: Ceph, ConfigMonitor::refresh_config."""
 FLAG = "norebalance"
+PROFILE = "osd_mclock_profile"
 ERASURE, NONE = 3, 2**31 - 1
 """The type of coded pools, and what stands for no OSD. Source: Ceph, osd_types.h, crush.h."""
 STOPPING = ("nobackfill", "noin", "norebalance", "norecover", "noup", "pauserd", "pausewr")
@@ -71,6 +72,7 @@ Groups = dict[str, tuple[list[int], list[int], list[int]]]
 
 def look(about: Json, _: bool) -> Json:
     """Return what the cluster says of itself, its flags and the hosts' OSDs, and when the run has to have ended."""
+    now = datetime.now()
     ceph("fsid")  # without patience: the next host is asked where this one does not answer
     osds, mark, lacking = ask("osd", "dump"), read_mark(), count_lacking(about)
     return {
@@ -81,7 +83,8 @@ def look(about: Json, _: bool) -> Json:
         "unclean": find_unclean(),
         "splitting": list_splitting(osds),
         "lacking": lacking,
-        "deadline": find_deadline(about["until"], datetime.now()),
+        "deadline": find_deadline(about["until"], now),
+        "outside": find_outside(about["begin"], about["until"], now),
     }
 
 
@@ -98,6 +101,13 @@ def find_deadline(until: str, now: datetime) -> float:
     hour, _, minute = until.partition(":")
     end = now.replace(hour=int(hour), minute=int(minute), second=0, microsecond=0)
     return (end if end > now else end + timedelta(days=1)).timestamp()
+
+
+def find_outside(begin: str, end: str, now: datetime) -> str:
+    """Return what time it is where that is outside of these; empty where it is not, or there are none."""
+    time_of_day = f"{now:%H:%M}"
+    is_inside = begin <= time_of_day < end if begin < end else time_of_day >= begin or time_of_day < end  # past midnight
+    return "" if not begin or is_inside else time_of_day
 
 
 def begin(about: Json, is_check: bool) -> list[str]:
@@ -284,8 +294,12 @@ def step(about: Json, is_check: bool) -> Json:
             fix = "run again with a higher ceph_expand_latency_ms, with more ceph_expand_steps, or when clients ask for less"
             sys.exit(tell("Ceph", f"{told[-1]}, the last of {TRIES} times", "that something comes of a step", fix))
         tries += 1
-        set_pins(steps[0])
-        why = wait_moved(about, steps[0])
+        set_profile(about["profile"])
+        try:
+            set_pins(steps[0])
+            why = wait_moved(about, steps[0])
+        finally:
+            set_profile(about["usual"])
         if not why:
             left = sum(map(len, steps[1:]))
             told.append(f"{count_groups(len(steps[0]))} for {name_osds(mark['osds'])}, {left} left")
@@ -293,6 +307,12 @@ def step(about: Json, is_check: bool) -> Json:
         told.append(f"a step was taken back: {why}")
     left = sum(map(len, list_steps(about, mark)[0]))
     return {"changes": told, "left": left, "late": left > 0 and is_late(about)}
+
+
+def set_profile(name: str) -> None:
+    """Have OSDs go by a profile of mClock, which knows it from Ceph 17 on; nothing is done without a name."""
+    if name:
+        ceph("config", "set", "osd", PROFILE, name)
 
 
 def list_steps(about: Json, mark: Json) -> tuple[list[dict[str, list[Pair]]], float]:

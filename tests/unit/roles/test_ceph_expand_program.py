@@ -18,8 +18,11 @@ ABOUT = {
     "device_class": "ssd",
     "steps": 5,
     "latency_ms": 20,
+    "begin": "",
     "until": "",
     "deadline": 0,
+    "profile": "",
+    "usual": "",
     "wait_s": 600,
 }
 RACKS = {"storage-001": "N01", "storage-002": "N02", "storage-003": "N01", "storage-004": "N03"}
@@ -147,7 +150,8 @@ class Cluster:
             "ceph health": {"checks": self.checks},
             "ceph balancer status": {"active": self.balancer, "mode": "upmap"},
             "ceph config dump": [
-                {"section": "osd", "mask": "", "name": name, "value": f"{float(value):f}"} for name, value in self.options.items()
+                {"section": "osd", "mask": "", "name": name, "value": f"{float(value):f}" if "weight" in name else value}
+                for name, value in self.options.items()
             ],
         }
         if short.startswith("ceph config-key get"):
@@ -500,6 +504,7 @@ def test_the_cluster_is_asked_for_what_forbids_it(program):
         "unclean": "7 placement groups active+remapped+backfilling",
         "splitting": ["p1", "p2"],
         "lacking": {"storage-003": 1},
+        "outside": "",
     }
     cluster.keys["gpuyard/expand"] = json.dumps(MARK)
     assert program.look(ABOUT, False)["flags"] == ["noin"]
@@ -516,6 +521,51 @@ def test_the_cluster_is_asked_for_what_forbids_it(program):
 def test_a_time_of_day_is_the_next_one(program, until, now, end):
     found = program.find_deadline(until, datetime.fromisoformat(now))
     assert found == (datetime.fromisoformat(end).timestamp() if end else 0)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "inside", "outside"),
+    [
+        ("22:00", "06:00", ["22:00", "23:59", "00:00", "05:59"], ["06:00", "14:30", "21:59"]),
+        ("01:00", "05:30", ["01:00", "05:29"], ["00:59", "05:30", "23:00"]),
+        ("", "06:00", ["00:00", "05:00", "06:00", "12:00"], []),
+        ("", "", ["12:00"], []),
+    ],
+)
+def test_hours_may_go_past_midnight(program, begin, end, inside, outside):
+    def find(time_of_day):
+        return program.find_outside(begin, end, datetime.fromisoformat(f"2026-11-28 {time_of_day}:30"))
+
+    assert [find(time_of_day) for time_of_day in inside] == [""] * len(inside)
+    assert [find(time_of_day) for time_of_day in outside] == outside
+
+
+def test_a_step_goes_by_a_profile_of_its_own(program):
+    """What was in force before is so again after each, also where one fails; nothing is set where none begins."""
+    cluster, about = program.cluster, ABOUT | {"profile": "high_recovery_ops", "usual": "high_client_ops"}
+    program.begin(about, False)
+    cluster.make()
+    program.hold(about, False)
+
+    def list_changes():
+        return [short for short in cluster.ran if "osd_mclock_profile" in short or "rm-pg-upmap-items" in short]
+
+    assert list_changes() == []
+    program.step(about, False)
+    first, *_, last = list_changes()
+    assert (first, last) == (
+        "ceph config set osd osd_mclock_profile high_recovery_ops",
+        "ceph config set osd osd_mclock_profile high_client_ops",
+    )
+    assert sum("osd_mclock_profile" in short for short in list_changes()) == 2
+    before, cluster.takes_long = len(list_changes()), True
+    with pytest.raises(SystemExit, match="expected that it gets on"):
+        program.step(about, False)
+    assert list_changes()[before] == first and list_changes()[-1] == last
+    before = len(list_changes())
+    assert program.step(about | {"until": "06:00", "deadline": cluster.now - 1}, False)["late"]
+    assert program.step(about, True)["changes"] == []
+    assert len(list_changes()) == before
 
 
 LAYOUTS = {

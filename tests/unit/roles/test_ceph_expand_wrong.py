@@ -19,6 +19,7 @@ LOOK = {
 ABOUT = {
     "plan": {"fsid": FSID, "hosts": {"storage-001": {}, "storage-003": {}, "storage-004": {}}},
     "hosts": ["storage-004"],
+    "outside": "",
     "silent": [],
 }
 COMING = {"hosts": ["storage-004"]}
@@ -55,6 +56,17 @@ REFUSED = {
         [
             "Ceph: no host of group ceph_monitor answers for the cluster: no keyring; unreachable; expected one; "
             "fix: see ceph status there"
+        ],
+    ),
+    "at another hour": (
+        {},
+        {
+            "outside": "14:30",
+            "plan": ABOUT["plan"] | {"maintenance": {"begin": "22:00", "end": "06:00"}},
+        },
+        [
+            "time of day: 14:30; expected 22:00 to 06:00, as ceph.maintenance.window of the plan; "
+            "fix: run it then, or say until when with -e ceph_expand_until=18:00"
         ],
     ),
     "another cluster": (
