@@ -43,12 +43,14 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, yamllint, codespell, changelog 
 hooks: $(VENV)/.dev ## lint what changed at every commit, by pre-commit with the tools of $(VENV); needs no network
 	@$(BIN)/pre-commit install
 
-bench: $(VENV)/.dev ## CPU and memory of plan and render, of reading BMCs, and as root of reading hosts and of playbooks, as ratios
+bench: $(VENV)/.dev ## CPU and memory of plan and render, of reading BMCs, and as root of reading hosts, of playbooks and of a host that comes to Ceph, as ratios
 	@$(BIN)/python bench/plan.py
 	@$(BIN)/python bench/render.py
+	@$(BIN)/python bench/storage.py
 	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python bench/hosts.py --hosts 12
 	@$(BIN)/python bench/bmc.py
 	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python bench/roles.py
+	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python bench/expand.py
 
 # Every file of tests that writes by tests/recorded.py; tests/golden/test_recorded.py holds the list to that. The first runs first, since
 # commands on pages read what it writes.

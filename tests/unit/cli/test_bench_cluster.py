@@ -24,9 +24,11 @@ def bench(monkeypatch):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize(("gpus", "planned"), [(64, None), (1024, None), (1024, 4096)])
-def test_the_cluster_validates(gpus, planned, bench, tmp_path, capsys):
-    bench[0].write_cluster(gpus, tmp_path, planned=planned)
+@pytest.mark.parametrize(
+    ("gpus", "about"), [(64, {}), (1024, {}), (1024, {"planned": 4096}), (64, {"storage": 10}), (64, {"storage": 1000})]
+)
+def test_the_cluster_validates(gpus, about, bench, tmp_path, capsys):
+    bench[0].write_cluster(gpus, tmp_path, **about)
     assert run(["validate", str(tmp_path)]) == 0, capsys.readouterr().err
 
 
