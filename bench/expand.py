@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,18 +24,40 @@ QUIET_S, STEADY_S = 30, 3
 
 
 @contextmanager
-def clients(growth, found):
-    """Have clients write meanwhile, and add to `found` how long their writes took and how long it went on."""
+def clients(growth, found, is_quiet=False):
+    """Have clients write meanwhile, and add to `found` how long their writes took while data moved, or all where none does."""
     command = ["ip", "netns", "exec", growth.yard.space, "/usr/bin/python3", CLIENT, "datasets"]
     variables = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     variables["CEPH_CONF"] = str(growth.yard.folder / "ceph.conf")
-    begun = time.monotonic()
+    begun, ended, spans = time.time(), threading.Event(), []
+    watching = threading.Thread(target=watch, args=(growth, ended, spans))
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables) as running:
-        yield
-        said, _ = running.communicate()
+        watching.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watching.join()
+            said, _ = running.communicate()
     if running.returncode:
         sys.exit("clients could not write, so the rest says nothing")
-    found |= json.loads(said) | {"seconds": round(time.monotonic() - begun, 1)}
+    writes = json.loads(said)
+    took = sorted(ms for due, ms in writes if is_quiet or any(start <= due < end for start, end in spans))
+    if not took:
+        sys.exit("no data moved, so this says nothing")
+    moving = time.time() - begun if is_quiet else sum(end - start for start, end in spans)
+    found |= {"seconds": round(moving, 1), "writes": len(took), "most_ms": took[-1]}
+    found |= {f"p{part}_ms": took[len(took) * part // 100] for part in (50, 99)}
+
+
+def watch(growth, ended, spans):
+    """Add when data moved, from and to, to `spans`."""
+    before = time.time()
+    while not ended.wait(0.5):
+        is_moving, now = not growth.is_clean(), time.time()
+        if is_moving:
+            spans.append((before, now))
+        before = now
 
 
 def settle(growth):
@@ -95,12 +118,14 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gpuyard-bench-") as folder, run_growth(Path(folder)) as growth:
         quiet = {}
         growth.yard.inside("ceph", "balancer", "off")
-        with clients(growth, quiet):
+        with clients(growth, quiet, is_quiet=True):
             time.sleep(QUIET_S)
         print(json.dumps({"quiet": quiet}), flush=True)
         for way in (come_at_once, come_in_steps):
             found = way(growth)
-            found |= {f"{part}_times_quiet": round(found[f"{part}_ms"] / quiet[f"{part}_ms"], 2) for part in ("p50", "p99")}
+            found |= {
+                f"{part}_times_quiet": round(found[f"{part}_ms"] / quiet[f"{part}_ms"], 2) for part in ("p50", "p99", "most")
+            }
             print(json.dumps({way.__name__: found, "host": HOST}), flush=True)
 
 

@@ -48,9 +48,7 @@ def ceph_expand_faults(arguments: dict[str, Any]) -> list[str]:
     if not 1 <= steps <= 1000:
         faults.append(tell("ceph_expand_steps", steps, "1 to 1000", "leave it out for 20"))
     if not 0 <= latency_ms <= 60000:
-        faults.append(
-            tell("ceph_expand_latency_ms", f"{latency_ms:g}", "0 to 60000", "leave it out, and SLOW_OPS alone stop a step")
-        )
+        faults.append(tell("ceph_expand_latency_ms", f"{latency_ms:g}", "0 to 60000", "leave it out for the plan's"))
     until = str(arguments["ceph_expand_until"])
     if until and not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", until):
         faults.append(

@@ -90,10 +90,11 @@ def _judge_hour(about: dict[str, Any]) -> Iterator[str]:
     """Tell where the plan has data move at other hours."""
     if about["outside"]:
         hours = about["plan"]["maintenance"]
-        fix = "run it then, or say until when with -e ceph_expand_until=18:00"
-        yield tell(
-            "time of day", about["outside"], f"{hours['begin']} to {hours['end']}, as ceph.maintenance.window of the plan", fix
-        )
+        fix = "run it then, or with -e ceph_expand_now=true"
+        if about["look"]["hosts"]:  # the step of a run that was cut off goes on, and its profile stays
+            fix += f"; after a run that was cut off in a step: ceph config set osd osd_mclock_profile {hours['usual_profile']}"
+        planned = f"{hours['begin']} to {hours['end']}, as ceph.maintenance.window of the plan"
+        yield tell("time of day", about["outside"], planned, fix)
 
 
 def _judge_cluster(look: dict[str, Any]) -> Iterator[str]:

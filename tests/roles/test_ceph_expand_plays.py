@@ -18,7 +18,7 @@ with (folder / "told").open("a") as file:
     file.write(" ".join(sys.argv[1:]) + " " + str(about["deadline"]) + " " + str(about["most"]) + "\\n")
 (folder / "about.json").write_text(json.dumps(about))
 said = json.loads((folder / "said.json").read_text())
-answer = said[verb].pop(0) if verb == "step" else said[verb]
+answer = said[verb].pop(0) if isinstance(said[verb], list) else said[verb]
 (folder / "said.json").write_text(json.dumps(said))
 sys.exit(answer) if isinstance(answer, str) else print(json.dumps(answer))
 """
@@ -65,7 +65,8 @@ def play(tree, tmp_path, collection):
     build, fsid = tree
 
     def run(look, steps, *options):
-        said = {"look": LOOK | {"fsid": fsid} | look, "begin": {"changes": ["held"]}, "hold": HELD, "end": {"changes": ["came"]}}
+        looks = [LOOK | {"fsid": fsid} | each for each in look] if isinstance(look, list) else LOOK | {"fsid": fsid} | look
+        said = {"look": looks, "begin": {"changes": ["held"]}, "hold": HELD, "end": {"changes": ["came"]}}
         (tmp_path / "said.json").write_text(json.dumps(said | {"step": steps}))
         own = {"ansible_become": False, "ansible_connection": "local", "ansible_python_interpreter": sys.executable}
         hosts = {"ceph_monitor": {"hosts": {"control-001": own, "control-002": own}}}
@@ -125,19 +126,33 @@ def test_check_mode_says_what_would_be_done(play):
 
 
 def test_a_run_keeps_to_the_hours_of_the_plan(play, tmp_path):
-    """But where somebody says until when, and for a dry run; and one that has begun may come to its end past them."""
+    """But where somebody says so; a dry run says it. Past them one that has begun comes to its end."""
     code, said, verbs = play({"outside": "14:30"}, [])
     assert code != 0 and verbs == [], said[-3000:]
     assert "time of day: 14:30; expected 22:00 to 06:00, as ceph.maintenance.window of the plan; fix: run it then, or say" in said
     about = json.loads((tmp_path / "about.json").read_text())
-    hours = {"begin": "22:00", "until": "06:00", "latency_ms": 50.0, "profile": "high_recovery_ops", "usual": "balanced"}
+    hours = {"begin": "22:00", "end": "06:00", "until": "06:00"}
+    hours |= {"latency_ms": 50.0, "profile": "high_recovery_ops", "usual": "balanced"}
     assert {name: about[name] for name in hours} == hours
     code, said, verbs = play({"outside": "14:30"}, [{"changes": [], "left": 0, "late": False}], "--check")
     assert code == 0 and len(verbs) == 4, said[-3000:]
-    code, said, _ = play({}, [step(0)], "-e", "ceph_expand_until=18:00", "-e", "ceph_expand_latency_ms=20")
+    assert "it is 14:30, and without check mode it would be refused until 22:00" in said
+    options = ["-e", "ceph_expand_now=true", "-e", "ceph_expand_until=18:00", "-e", "ceph_expand_latency_ms=20"]
+    code, said, _ = play({}, [step(0)], *options)
     assert code == 0, said[-3000:]
     about = json.loads((tmp_path / "about.json").read_text())
-    assert (about["begin"], about["until"], about["latency_ms"]) == ("", "18:00", 20.0)
+    assert (about["begin"], about["end"], about["until"], about["latency_ms"]) == ("", "", "18:00", 20.0)
+    code, said, _ = play({}, [step(0)], "-e", "ceph_expand_until=04:00")
+    assert code == 0, said[-3000:]
+    about = json.loads((tmp_path / "about.json").read_text())
+    assert (about["begin"], about["end"], about["until"]) == ("22:00", "06:00", "04:00")
+
+
+def test_a_run_that_began_in_time_is_not_refused_when_the_hours_are_over(play):
+    """Its deadline stays what it was: its steps are late, and end by themselves."""
+    code, said, verbs = play([{}, {"deadline": 9.0, "outside": "06:00"}], [step(5, late=True)])
+    assert code == 0, said[-3000:]
+    assert verbs == ["begin do 5.0 0.0", "hold do 5.0 0.0", "step do 5.0 9.0"]
 
 
 def test_what_is_refused_changes_nothing(play):

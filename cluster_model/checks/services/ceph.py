@@ -317,3 +317,37 @@ class NoDrives(Rule):
                 "none in the catalogue",
                 "choose a storage model, or add drives to your own catalogue file",
             )
+
+
+class IdleMaintenance(Rule):
+    """Say of Ceph's maintenance what is kept to.
+
+    What it checks:
+        With `deploy: cephadm`, that `ceph.maintenance` has neither `profile` nor `latency_ms`.
+
+    Why it matters:
+        Both are for the steps of playbooks/ceph_expand.yml, which is there for a Ceph from packages. With cephadm the balancer's
+        hours are all that is set, and data moves by `recovery.profile`, whatever an OSD takes.
+
+    How to fix:
+        Leave them out, or use `deploy: packages`.
+
+    Source:
+        docs/ceph-day-2.md, More hosts.
+    """
+
+    id, severity, title = "CEP035", "warning", "maintenance that nothing keeps to"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph = design.cluster.ceph
+        if ceph is None or ceph.maintenance is None or ceph.deploy != "cephadm":
+            return
+        for key in ("profile", "latency_ms"):
+            if key in ceph.maintenance.model_fields_set:
+                yield self.finding(
+                    f"ceph.maintenance.{key}",
+                    f"with cephadm nothing keeps to {key}",
+                    "the window alone",
+                    f"{getattr(ceph.maintenance, key)}",
+                    "leave it out, or set ceph.deploy: packages",
+                )

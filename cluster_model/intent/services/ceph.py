@@ -85,13 +85,13 @@ class CephRecovery(Model):
 
 
 class CephMaintenance(Model):
-    """When data may be moved among drives that all work, and how fast then. What is lost is rebuilt at any hour."""
+    """When the balancer and `playbooks/ceph_expand.yml` may move data, and how fast. What is lost is rebuilt at any hour."""
 
     window: Annotated[str, Field(pattern=WINDOW)] | None = None
-    """From and to, on the clocks of Ceph's hosts. The balancer keeps to it, and `playbooks/ceph_expand.yml` has no step begin
-    outside, and takes one back that goes on at its end. Default: any hour."""
+    """From and to, on the clocks of Ceph's hosts; with cephadm managers have UTC. Outside the balancer begins no move, and the
+    playbook no step; one that goes on at the end is taken back. Default: any hour."""
     profile: Literal["balanced", "high_client_ops", "high_recovery_ops"] = "high_recovery_ops"
-    """Ceph's mClock profile while `playbooks/ceph_expand.yml` takes a step; after it `recovery.profile` is in force again."""
+    """Ceph's mClock profile during a step of the playbook; after it `recovery.profile` is in force again."""
     latency_ms: Annotated[float, Field(gt=0, le=60_000)] | None = None
     """Commit latency, ms, above which an OSD may be for ten seconds before a step is taken back. Default: any;
     a step is taken back once requests take 30 seconds."""
@@ -175,7 +175,7 @@ class Ceph(Model):
     recovery: CephRecovery = CephRecovery()
     """How fast what a lost server held is rebuilt."""
     maintenance: CephMaintenance | None = None
-    """When data may be moved among drives that all work, and how fast then. Default: at any hour, by `recovery.profile`."""
+    """When the balancer and `playbooks/ceph_expand.yml` may move data, and how fast. Default: any hour, by `recovery.profile`."""
 
     def find_application(self, pool: str) -> str:
         """Return what a pool is for."""

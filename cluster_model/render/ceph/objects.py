@@ -67,7 +67,8 @@ def list_options(ceph: CephCluster) -> Iterator[Json]:
         yield {"who": "global", "name": "cluster_network", "value": ceph.cluster_network}
     # Without it an expired key can be used on. Source: Ceph, documentation of CVE-2021-20288.
     yield {"who": "mon", "name": "auth_allow_insecure_global_id_reclaim", "value": "false"}
-    yield {"who": "osd", "name": "osd_mclock_profile", "value": ceph.recovery_profile}
+    profile: Json = {"who": "osd", "name": "osd_mclock_profile", "value": ceph.recovery_profile}
+    yield profile | ({"in_steps": ceph.maintenance.profile} if ceph.maintenance else {})
     if ceph.maintenance and ceph.maintenance.begin:
         for name, time in (("begin_time", ceph.maintenance.begin), ("end_time", ceph.maintenance.end)):
             yield {"who": "mgr", "name": f"mgr/balancer/{name}", "value": time.replace(":", "")}

@@ -15,15 +15,17 @@ from cluster_model.render.drawings.shapes import Box, Path, Sheet, Words, fit, m
 from cluster_model.render.drawings.style import BEGINS, format_count
 
 WIDTH, MARGIN, TOP = 1560.0, 34.0, 84.0
-SCALE_X, SCALE_W = 236.0, 900.0  # where a fill of 0 is, and how far from it one of 1 is
+SCALE_X, SCALE_W = 236.0, 780.0  # where a fill of 0 is, and how far from it one of 1 is
 SAID_X = SCALE_X + SCALE_W + 22  # of the words beside a scale
 BAR_H, ROW_H, LABEL_H, TICK_H = 20.0, 42.0, 15.0, 16.0
 COLUMN_H, MOST_COLUMN_W = 150.0, 120.0
 MAX_DOMAINS, MAX_POOLS, MAX_HOSTS = 40, 12, 24  # drawn: the first ones and the last; hosts of a failure domain one by one
+MAX_NAMED = 2  # of the pools that a loss comes to something for
 ZONES = {
     "ok": "no OSD is nearfull",
-    "warn": "OSDs are nearfull, and a loss is still rebuilt",
+    "warn": "OSDs are nearfull",
     "bad": "rebuilding stops, or all writes do",
+    "blocked": "nothing is rebuilt",
 }
 """What the colours of a scale stand for."""
 
@@ -114,7 +116,7 @@ class _Store:
         return placed
 
     def _draw_legend(self, y: float) -> None:
-        x = SCALE_X + 90
+        x = SCALE_X + 60
         for css, text in ZONES.items():
             self.boxes.append(Box(x, y - 10, 12, 12, css, "", ""))
             self.words.append(Words(x + 17, y, "muted t11", text))
@@ -122,14 +124,14 @@ class _Store:
 
     def _draw_loss(self, y: float, loss: CephLoss) -> None:
         name = f"{loss.kind} {loss.name} lost"
-        kept = f"objects of {', '.join(loss.gone)} are lost" if loss.gone else ""
+        kept = f"objects of {_name(loss.gone)} are lost" if loss.gone else ""
         if not loss.rebuilt:
             said = kept or "nothing is rebuilt: copies lack until it is back"
             self._draw_scale(y, name, f"{loss.raw_tb:,.1f} TB", 0, 0, said, "bad" if loss.gone else "blocked")
             return
-        what = "" if len(loss.rebuilt) == len(self.ceph.pools) else f"{', '.join(loss.rebuilt)}: "
+        what = "" if len(loss.rebuilt) == len(self.ceph.pools) else f"{_name(loss.rebuilt)}: "
         took = f"{loss.hours:.1f} hours" if loss.hours >= 1 else f"{loss.hours * 60:.1f} minutes"
-        waits = f"{', '.join(loss.stopped)} wait for it" if loss.stopped else ""
+        waits = f"{_name(loss.stopped)} wait for it" if loss.stopped else ""
         said = f"{what}rebuilt {BEGINS[loss.begins]}, in {took} at the least ({loss.limit})"
         said = "; ".join(part for part in (kept, said, waits) if part)
         self._draw_scale(y, name, f"{loss.raw_tb:,.1f} TB", loss.most_fill, loss.stops_at, said)
@@ -146,7 +148,7 @@ class _Store:
         middle = y + BAR_H / 2
         self.words.append(Words(MARGIN + 16, middle + (0 if note else 4), "ink t12 b", fit(name, 180, 12, is_bold=True)))
         self.words.append(Words(MARGIN + 16, middle + 14, "muted t10", note))
-        lines = wrap(said.split(), WIDTH - MARGIN - 12 - SAID_X, 11, "")[:3]
+        lines = wrap(said.split(), WIDTH - MARGIN - 12 - SAID_X, 11, "")
         for number, line in enumerate(lines):
             self.words.append(Words(SAID_X, middle + 4 - 7 * (len(lines) - 1) + 14 * number, "ink t11", line))
 
@@ -231,3 +233,10 @@ class _Store:
             self.words += [Words(MARGIN + 16 + x, row + 1, css, text) for x, css, text in cells]
             row += 18
         return y + height
+
+
+def _name(pools: Sequence[str]) -> str:
+    """Return pools in words, few enough for three lines."""
+    shown, left_out = pools[:MAX_NAMED], len(pools) - MAX_NAMED
+    names = ", ".join(fit(name, 90, 11) for name in shown)
+    return f"{names} and {left_out:,} more" if left_out > 0 else names

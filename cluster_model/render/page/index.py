@@ -56,8 +56,8 @@ def _list_figures(plan: Plan) -> Iterator[tuple[str, str, str]]:
         remark = f"quotas of {sum(quotas):,} GPUs" if quotas else "no GPU quota is set"
         yield f"{len(plan.tenants):,}", "tenants" if len(plan.tenants) > 1 else "tenant", remark
     if plan.ceph.pools:
-        fill = cut_fill(plan.ceph.waterline)
-        yield f"{plan.ceph.stored_tb(fill):,.0f} TB", "in Ceph", f"up to a fill of {fill:g}, of {plan.ceph.raw_tb:,.0f} TB raw"
+        remark = f"up to a fill of {cut_fill(plan.ceph.waterline):g}, of {plan.ceph.raw_tb:,.0f} TB raw"
+        yield f"{plan.ceph.stored_tb(plan.ceph.waterline):,.0f} TB", "in Ceph", remark
     compute = plan.network("compute")
     if compute is not None and compute.bisection_gbps:
         ratio = f"{compute.oversubscription:g}:1" if compute.oversubscription else "one tier"

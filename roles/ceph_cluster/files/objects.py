@@ -915,6 +915,11 @@ def hold(option: Json, live: Live) -> str:
     name, value = option["name"], option["value"]
     if name == "auth_allow_insecure_global_id_reclaim" and "AUTH_INSECURE_GLOBAL_ID_RECLAIM" in live.troubles:
         return f"{name} is not {value} yet: clients need it still, and would be shut out; see ceph health detail"
+    in_steps = option.get("in_steps", value)
+    if live.coming and value != in_steps == live.options.get((option["who"], name)):
+        return (
+            f"{name} is {in_steps} in steps of playbooks/ceph_expand.yml; where none is taken: ceph config set osd {name} {value}"
+        )
     outside = [address for address in live.addresses.get(name, ()) if not is_inside(address, value)]
     if outside:
         return f"{name} is not {value} yet: OSDs answer elsewhere, such as at {outside[0]}, and would not start again"

@@ -3,7 +3,8 @@
 Arguments: a verb, one of VERBS, and `check` where nothing may be done; on a host with a monitor. Standard input is JSON: `hosts`,
 those whose OSDs are new; `osds`, how many OSDs each has as planned, and `device_class`, of which; `steps`, in how many all comes;
 for `step` `most`, bytes that one may move, which `hold` told; `latency_ms`, above which no OSD may be, 0 for any; `begin` and
-`until`, times of day as 06:00, or nothing; `deadline`, what `look` made of the latter; `profile`, that of mClock in a step, and
+`end`, times of day as 06:00 between which data may move, or nothing; `until`, when this run ends, or nothing; `deadline`, what
+`look` made of that; `profile`, that of mClock in a step, and
 `usual`, that after it, or nothing; `wait_s`, within which something has to get on. Python 3.9 suffices.
 
 New OSDs begin with weight 0. Then they get their weights, and all that CRUSH would move is pinned to where it lies, by
@@ -18,6 +19,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -84,7 +86,7 @@ def look(about: Json, _: bool) -> Json:
         "splitting": list_splitting(osds),
         "lacking": lacking,
         "deadline": find_deadline(about["until"], now),
-        "outside": find_outside(about["begin"], about["until"], now),
+        "outside": find_outside(about["begin"], about["end"], now),
     }
 
 
@@ -154,7 +156,7 @@ def hold(about: Json, is_check: bool) -> Json:
     if not is_check and (new or mark.get("held")):
         osds, groups = read_map()
         if new:
-            refuse_to_hold(osds, groups)
+            refuse_to_hold(about, osds, groups)
         if not mark["osds"]:
             mark["balancer"] = ask("balancer", "status")["active"]
         mark["osds"] = sorted({*mark["osds"], *new})
@@ -167,8 +169,11 @@ def hold(about: Json, is_check: bool) -> Json:
     return {"changes": told, "steps": len(steps), "most": most}
 
 
-def refuse_to_hold(osds: Json, groups: Groups) -> None:
-    """End where placement groups cannot be pinned, since they lack parts or are being split: these would move at once."""
+def refuse_to_hold(about: Json, osds: Json, groups: Groups) -> None:
+    """End where it is late, or where placement groups lack parts or are being split: these cannot be pinned."""
+    if is_late(about):
+        fix = "run again in time: new OSDs hold nothing until then"
+        sys.exit(tell("Ceph", f"it is past {about['until']}", "new OSDs to get their weights before that", fix))
     lacking = [
         group for group, (raw, _, acting) in groups.items() if NONE not in raw and (len(acting) < len(raw) or NONE in acting)
     ]
@@ -286,7 +291,7 @@ def step(about: Json, is_check: bool) -> Json:
     while mark.get("osds") and not is_check and not is_late(about):
         wait_calm(about)
         steps, _ = list_steps(about, mark)
-        if not steps:
+        if not steps or is_late(about):
             break
         left = sum(map(len, steps))
         tries, least = (tries, least) if left >= least else (0, left)
@@ -294,25 +299,37 @@ def step(about: Json, is_check: bool) -> Json:
             fix = "run again with a higher ceph_expand_latency_ms, with more ceph_expand_steps, or when clients ask for less"
             sys.exit(tell("Ceph", f"{told[-1]}, the last of {TRIES} times", "that something comes of a step", fix))
         tries += 1
-        set_profile(about["profile"])
-        try:
-            set_pins(steps[0])
-            why = wait_moved(about, steps[0])
-        finally:
-            set_profile(about["usual"])
+        why, trouble = take_step(about, steps[0])
         if not why:
             left = sum(map(len, steps[1:]))
-            told.append(f"{count_groups(len(steps[0]))} for {name_osds(mark['osds'])}, {left} left")
+            told.append(f"{count_groups(len(steps[0]))} for {name_osds(mark['osds'])}, {left} left{trouble}")
             break
-        told.append(f"a step was taken back: {why}")
+        told.append(f"a step was taken back: {why}{trouble}")
     left = sum(map(len, list_steps(about, mark)[0]))
     return {"changes": told, "left": left, "late": left > 0 and is_late(about)}
 
 
-def set_profile(name: str) -> None:
-    """Have OSDs go by a profile of mClock, which knows it from Ceph 17 on; nothing is done without a name."""
-    if name:
-        ceph("config", "set", "osd", PROFILE, name)
+def take_step(about: Json, chosen: dict[str, list[Pair]]) -> tuple[str, str]:
+    """Have data come, by a profile of mClock for that; return why it was taken back, and what is left to do by hand."""
+    if about["profile"]:
+        ask_for("config", "set", "osd", PROFILE, about["profile"])
+    try:
+        set_pins(chosen)
+        why = wait_moved(about, chosen)
+    except SystemExit as failed:
+        sys.exit(f"{failed}{restore_profile(about)}")
+    return why, restore_profile(about)
+
+
+def restore_profile(about: Json) -> str:
+    """Have OSDs go by the profile that is planned; return what is to be said where that fails."""
+    words = ("config", "set", "osd", PROFILE, about["usual"])
+    try:
+        if about["profile"]:
+            ask_for(*words)
+    except SystemExit as failed:
+        return f"; {PROFILE} stays {about['profile']}, {failed}: ceph {' '.join(words)}"
+    return ""
 
 
 def list_steps(about: Json, mark: Json) -> tuple[list[dict[str, list[Pair]]], float]:
@@ -477,6 +494,8 @@ def end(about: Json, is_check: bool) -> list[str]:
         fix = "see systemctl status there, and run again; or ceph osd purge it: until then the balancer is off"
         sys.exit(tell(name_osds(left), "without a weight", "all that was made to have come", fix))
     if not is_check:
+        if about["profile"]:  # which the last step may have left, where it was cut off
+            ask_for("config", "set", "osd", PROFILE, about["usual"])
         ceph("config", *(["set", "osd", WEIGHT, *mark["weight"]] if mark["weight"] else ["rm", "osd", WEIGHT]))
         if mark["balancer"]:
             ceph("balancer", "on")
@@ -645,6 +664,7 @@ def tell(name: str, value: str, expected: str, fix: str) -> str:
 
 VERBS: dict[str, Callable[[Json, bool], Any]] = {"look": look, "begin": begin, "hold": hold, "step": step, "end": end}
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     if sys.argv[1] not in ("look", "begin") and "check" not in sys.argv[2:]:
         lock()
     answer = VERBS[sys.argv[1]](json.load(sys.stdin), "check" in sys.argv[2:])

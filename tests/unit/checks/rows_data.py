@@ -196,6 +196,16 @@ FIRES = {
         "a service": (_store_on_node("gpu", 30080), "listen at port 30080, as services of Kubernetes may on gpu-001"),
         "an API server": (_store_on_node("control", 6443, True), "as Kubernetes' control plane does on control-001"),
     },
+    "CEP035": {
+        "profile": (
+            intent("ceph.maintenance", {"profile": "balanced"}),
+            "with cephadm nothing keeps to profile",
+        ),
+        "latency": (
+            intent("ceph.maintenance", {"window": "22:00-06:00", "latency_ms": 50}),
+            "with cephadm nothing keeps to latency_ms",
+        ),
+    },
     "CEP030": {
         "a tenant's": (
             chain(_files({"clients": ["gpu"]}), _folder("blue")),
@@ -323,6 +333,12 @@ SILENT = {
         "said": chain(_pool(replicas=3, application="rgw"), _store()),
     },
     "CEP033": {"two racks": chain(_store(), _racks("N01", "N02", "N01", "N02"))},
+    "CEP035": {
+        "a window": intent("ceph.maintenance", {"window": "22:00-06:00"}),
+        "packages": chain(
+            intent("ceph.deploy", "packages"), intent("ceph.maintenance", {"latency_ms": 50, "profile": "balanced"})
+        ),
+    },
     "CEP034": {"free": _store(), "where no OSD is": _store(hosts="gpu", port=7480), "a worker": _store_on_node("gpu", 6443)},
     "CEP028": {"three": _files({"active": 3}), "two racks": chain(_files(), _racks("N01", "N02", "N01", "N02"))},
     "CEP029": {

@@ -19,6 +19,7 @@ ABOUT = {
     "steps": 5,
     "latency_ms": 20,
     "begin": "",
+    "end": "",
     "until": "",
     "deadline": 0,
     "profile": "",
@@ -55,7 +56,7 @@ class Cluster:
         self.options, self.keys, self.balancer = {}, {}, True
         self.now, self.ran, self.dies, self.slow, self.checks, self.silent = 1e6, [], None, {}, {}, set()
         self.client, self.is_splitting, self.busy, self.takes_long = "luminous", False, 0, False
-        self.hidden, self.gone, self.fails = set(), set(), 0
+        self.hidden, self.gone, self.fails, self.refuses = set(), set(), 0, ""
 
     def make(self):
         """Have the OSDs of the new host, as role ceph_osd makes them."""
@@ -103,6 +104,8 @@ class Cluster:
         if self.fails:
             self.fails -= 1
             return 1, "", "no quorum"
+        if self.refuses and self.refuses in short:
+            return 1, "", "timed out"
         said = self.answer(short)
         if said is not None:
             return said if isinstance(said, tuple) else (0, json.dumps(said), "")
@@ -268,20 +271,22 @@ def test_no_more_moves_than_comes_to_new_osds(program):
     assert run(program) == (0, []) and len(cluster.ran) == done
 
 
-def test_a_run_that_is_cut_off_anywhere_is_gone_on_with(program):
+@pytest.mark.parametrize("profiles", [{}, {"profile": "high_recovery_ops", "usual": "balanced"}], ids=["", "with profiles"])
+def test_a_run_that_is_cut_off_anywhere_is_gone_on_with(program, profiles):
     cluster = program.cluster
-    run(program)
+    run(program, **profiles)
     whole, pins, moves = cluster.lies, cluster.pins, cluster.moves
     for dies in range(len(cluster.ran)):
         cluster.__init__()
         cluster.dies = dies
         with pytest.raises(Died):
-            run(program)
+            run(program, **profiles)
         if not any(short.startswith("ceph osd rm-pg") for short in cluster.ran):
             assert {group for group, where in cluster.lies.items() if set(where) & NEW} <= {"2.0"}, cluster.ran
         cluster.dies = None
-        assert run(program)[0] == 0
+        assert run(program, **profiles)[0] == 0
         assert (cluster.lies, cluster.pins, cluster.moves) == (whole, pins, moves), dies
+        assert cluster.options.pop("osd_mclock_profile", "") == profiles.get("usual", "")
         assert is_restored(cluster), dies
 
 
@@ -391,6 +396,49 @@ def test_a_step_is_taken_back_when_its_time_is_over(program):
     assert program.step(about, False) == {"changes": ["a step was taken back: it is past 06:00"], "left": 5, "late": True}
     assert program.step(about, False) == {"changes": [], "left": 5, "late": True}
     assert cluster.pins == pins and "norebalance" not in cluster.flags
+
+
+def test_no_step_begins_where_it_gets_late_while_all_gets_calm(program):
+    cluster = program.cluster
+    program.begin(ABOUT, False)
+    cluster.make()
+    program.hold(ABOUT, False)
+    done, about = len(cluster.ran), ABOUT | {"until": "06:00", "deadline": cluster.now + 5, "profile": "high_recovery_ops"}
+    assert program.step(about, False) == {"changes": [], "left": 5, "late": True}
+    assert len(cluster.ran) == done
+
+
+def test_new_osds_get_no_weights_where_it_got_late_while_they_were_made(program):
+    cluster, about = program.cluster, ABOUT | {"until": "06:00", "deadline": 1}
+    program.begin(about, False)
+    cluster.make()
+    done = len(cluster.ran)
+    with pytest.raises(
+        SystemExit, match=r"^Ceph: it is past 06:00; expected new OSDs to get their weights before that; fix: run again"
+    ):
+        program.hold(about, False)
+    assert len(cluster.ran) == done
+    program.hold(ABOUT, False)
+    assert cluster.weights[4] > 0
+    program.hold(about, False)  # nothing is new
+
+
+def test_a_profile_that_cannot_be_set_back_is_told(program):
+    """With what came of the step, or with why it failed."""
+    cluster, about = program.cluster, ABOUT | {"profile": "high_recovery_ops", "usual": "balanced"}
+    program.begin(about, False)
+    cluster.make()
+    program.hold(about, False)
+    cluster.refuses = "osd_mclock_profile balanced"
+    stays = (
+        "; osd_mclock_profile stays high_recovery_ops, ceph config set osd osd_mclock_profile balanced: timed out: ceph config"
+    )
+    [told] = program.step(about, False)["changes"]
+    assert told.startswith("1 placement group for osd.4, osd.5, 4 left; ") and stays in told
+    cluster.takes_long = True
+    with pytest.raises(SystemExit, match="expected that it gets on within 600 s") as failed:
+        program.step(about, False)
+    assert stays in str(failed.value)
 
 
 def test_a_new_osd_that_is_down_holds_no_other_up(program):

@@ -22,6 +22,7 @@ ABOUT = {
     "outside": "",
     "silent": [],
 }
+HOURS = {"begin": "22:00", "end": "06:00", "usual_profile": "balanced"}
 COMING = {"hosts": ["storage-004"]}
 TROUBLE = {"unclean": "3 placement groups active+undersized", "splitting": ["datasets", "files"]}
 
@@ -62,11 +63,20 @@ REFUSED = {
         {},
         {
             "outside": "14:30",
-            "plan": ABOUT["plan"] | {"maintenance": {"begin": "22:00", "end": "06:00"}},
+            "plan": ABOUT["plan"] | {"maintenance": HOURS},
         },
         [
             "time of day: 14:30; expected 22:00 to 06:00, as ceph.maintenance.window of the plan; "
-            "fix: run it then, or say until when with -e ceph_expand_until=18:00"
+            "fix: run it then, or with -e ceph_expand_now=true"
+        ],
+    ),
+    "at another hour, in a step": (
+        COMING,
+        {"outside": "08:00", "plan": ABOUT["plan"] | {"maintenance": HOURS}},
+        [
+            "time of day: 08:00; expected 22:00 to 06:00, as ceph.maintenance.window of the plan; "
+            "fix: run it then, or with -e ceph_expand_now=true; after a run that was cut off in a step: "
+            "ceph config set osd osd_mclock_profile balanced"
         ],
     ),
     "another cluster": (

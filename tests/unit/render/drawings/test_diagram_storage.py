@@ -10,7 +10,17 @@ from cluster_model.plan.model.ceph import CephCluster, OsdHost, find_fill
 from cluster_model.plan.services.waterline import fill_domains
 from cluster_model.render.drawings.diagrams import draw_storage, render_diagrams
 from cluster_model.render.drawings.shapes import measure
-from cluster_model.render.drawings.storage import BAR_H, MAX_DOMAINS, MAX_HOSTS, MAX_POOLS, SCALE_W, SCALE_X, lay_out_storage
+from cluster_model.render.drawings.storage import (
+    BAR_H,
+    MAX_DOMAINS,
+    MAX_HOSTS,
+    MAX_POOLS,
+    ROW_H,
+    SAID_X,
+    SCALE_W,
+    SCALE_X,
+    lay_out_storage,
+)
 from cluster_model.render.page.index import render_page
 
 EXAMPLES = ("driving", "lab", "superpod-h100", "superpod-roce")
@@ -51,13 +61,24 @@ def test_scales_are_what_is_planned(read_plan, name):
 def test_what_a_loss_comes_to_is_said(driving):
     said = " ".join(list_texts(lay_out_storage(driving)))
     assert "rebuilt by itself, in 1.6 hours at the least (drives)" in said
-    assert "datasets, intake, files wait for it" in said
+    assert "datasets, intake and 1 more wait for it" in said
     host = driving.ceph.losses[0]
     drawing = lay_out_storage(change(driving, losses=(replace(host, gone=("files",), rebuilt=(), begins=""),)))
     assert read_scales(drawing)[f"host {host.name} lost"] == [("bad", 0, 1)]
     assert "objects of files are lost" in list_texts(drawing)
     drawing = lay_out_storage(change(driving, losses=(replace(host, rebuilt=("intake",), hours=0.02),)))
     assert "intake: rebuilt by itself, in 1.2 minutes at the least (drives)" in " ".join(list_texts(drawing))
+
+
+def test_words_beside_a_scale_have_room(driving):
+    """At the worst, with long names: three lines, which is what a row has."""
+    names = tuple(f"{letter}-pool-with-a-name-of-many-letters" for letter in "abcdefgh")
+    loss = replace(driving.ceph.losses[0], gone=names[:3], stopped=names[3:], rebuilt=names[2:], begins="word", hours=1234.5)
+    drawing = lay_out_storage(change(driving, losses=(loss,)))
+    beside = [words for words in drawing.words if words.x == SAID_X]
+    said = [words.text for words in beside[1:]]
+    assert len(said) == 3 and said[-1].endswith("wait for it")
+    assert beside[2].y - beside[1].y == 14 <= ROW_H / 3
 
 
 @pytest.mark.parametrize(
@@ -148,7 +169,7 @@ def test_it_is_svg_on_the_page_too_and_only_where_there_is_ceph(driving):
     page = render_page(driving).decode()
     assert draw_storage(driving) in page
     assert '<a href="#storage">Storage</a>' in page
-    assert "<dd>734 TB <span>in Ceph</span></dd><dt>up to a fill of 0.622, of 2,949 TB raw</dt>" in page
+    assert "<dd>735 TB <span>in Ceph</span></dd><dt>up to a fill of 0.622, of 2,949 TB raw</dt>" in page
     without = replace(driving, ceph=CephCluster())
     assert "diagrams/storage.svg" not in dict(render_diagrams(without))
     assert 'id="storage"' not in render_page(without).decode()
