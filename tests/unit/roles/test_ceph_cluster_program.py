@@ -324,6 +324,21 @@ def test_an_option_that_would_shut_somebody_out_waits(option, parts, why):
     assert (len(tell_steps(wanted, well)), tell_left(wanted, well)) == (1, [])
 
 
+def test_the_profile_of_a_step_stays_while_hosts_come():
+    wanted = want(options=[{"who": "osd", "name": "osd_mclock_profile", "value": "balanced", "in_steps": "high_recovery_ops"}])
+
+    def tell(profile, coming):
+        has = live(options={("osd", "osd_mclock_profile"): profile}, coming=coming)
+        return tell_steps(wanted, has), [left for left in tell_left(wanted, has) if "mclock" in left]
+
+    said = "osd_mclock_profile is high_recovery_ops in steps of playbooks/ceph_expand.yml; where none is taken: "
+    assert tell("high_recovery_ops", ["storage-004"]) == ([], [f"{said}ceph config set osd osd_mclock_profile balanced"])
+    for profile, coming in (("high_recovery_ops", []), ("high_client_ops", ["storage-004"])):
+        [(_, words)], left = tell(profile, coming)
+        assert (words, left) == ("ceph config set osd osd_mclock_profile balanced", [])
+    assert tell("balanced", ["storage-004"]) == ([], [])
+
+
 def test_a_pool_is_laid_out_for_images_once():
     wanted = want(namespaces=[{"pool": "data", "namespace": name} for name in ("a", "b")])
     inits = [words for _, words in tell_steps(wanted, live()) if words.startswith("rbd pool init")]
