@@ -10,6 +10,9 @@ from tests.ceph.growth import HOST, OSD, run_growth
 from tests.ceph.yard import require_ceph
 from tests.slowness import wait_for
 
+pytestmark = pytest.mark.slow
+"""Six minutes alone, and more than twice that beside other tests."""
+
 
 @pytest.fixture(scope="module")
 def growth(tmp_path_factory):
