@@ -348,6 +348,6 @@ class IdleMaintenance(Rule):
                     f"ceph.maintenance.{key}",
                     f"with cephadm nothing keeps to {key}",
                     "the window alone",
-                    f"{getattr(ceph.maintenance, key)}",
+                    f"{getattr(ceph.maintenance, key)}".removesuffix(".0"),
                     "leave it out, or set ceph.deploy: packages",
                 )
