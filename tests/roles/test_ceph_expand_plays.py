@@ -129,7 +129,7 @@ def test_a_run_keeps_to_the_hours_of_the_plan(play, tmp_path):
     """But where somebody says so; a dry run says it. Past them one that has begun comes to its end."""
     code, said, verbs = play({"outside": "14:30"}, [])
     assert code != 0 and verbs == [], said[-3000:]
-    assert "time of day: 14:30; expected 22:00 to 06:00, as ceph.maintenance.window of the plan; fix: run it then, or say" in said
+    assert "time of day: 14:30; expected 22:00 to 06:00, as ceph.maintenance.window of the plan; fix: run it then" in said
     about = json.loads((tmp_path / "about.json").read_text())
     hours = {"begin": "22:00", "end": "06:00", "until": "06:00"}
     hours |= {"latency_ms": 50.0, "profile": "high_recovery_ops", "usual": "balanced"}
