@@ -8,6 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ansible_collections.gpuyard.cluster.plugins.plugin_utils.ceph_hosts import (
+    judge_answer,
+    judge_beginning,
+    judge_identity,
+    judge_word,
+)
 from ansible_collections.gpuyard.cluster.plugins.plugin_utils.faults import tell
 
 DOCUMENTATION = r"""
@@ -45,12 +51,8 @@ def ceph_monitor_wrong(about: dict[str, Any]) -> list[str]:
     faults = list(dict.fromkeys(fault for host, look in looks.items() for fault in _judge_host(plan, host, look)))
     if any(look["monitor"] or look["cluster"] for look in looks.values()):
         return faults
-    beginning = list(_judge_beginning(plan, looks))
-    if not beginning and not about["begin"]:
-        found = "no host of this run has a monitor, and none answers"
-        fix = "-e ceph_monitor_begin=true, once, if there never was one; OSDs of an earlier one would be strangers to it"
-        beginning = [tell("ceph_monitor_begin", found, "the cluster, or the word to begin it", fix)]
-    return [*faults, *beginning]
+    beginning = [*judge_beginning(plan, looks), *_judge_osds(looks)]
+    return [*faults, *(beginning or judge_word("ceph_monitor_begin", about["begin"]))]
 
 
 def _judge_host(plan: dict[str, Any], host: str, look: dict[str, Any]) -> Iterator[str]:
@@ -60,14 +62,7 @@ def _judge_host(plan: dict[str, Any], host: str, look: dict[str, Any]) -> Iterat
         fix = "gpuyard render the cluster, and run with its inventory"
         yield tell(host, "no monitor in the plan", f"one of {', '.join(plan['monitors'])}", fix)
         return
-    if look["host_name"] != host:
-        fix = "run playbooks/base.yml, which sets it"
-        yield tell(f"{host}: host name", look["host_name"], f"{host}, by which the cluster knows its monitor", fix)
-    if not look["has_address"]:
-        yield tell(f"{host}: {address}", "not an address of the host", "it, for its monitor", "run playbooks/network.yml")
-    if look["fsid"] not in ("", plan["fsid"]):
-        fix = "set ceph.fsid to that id if the plan is meant for it; if that cluster is gone, remove what is left of it"
-        yield tell(f"{host}: fsid in /etc/ceph/ceph.conf", look["fsid"], f"{plan['fsid']}, the planned cluster", fix)
+    yield from judge_identity(plan["fsid"], host, address, look, "monitor")
     if look["whole"]:
         fix = "systemctl disable --now ceph-mon.service there, and run again"
         yield tell(f"{host}: ceph-mon.service", "runs, or would", f"ceph-mon@{host} alone, for the same store", fix)
@@ -83,9 +78,9 @@ def _judge_host(plan: dict[str, Any], host: str, look: dict[str, Any]) -> Iterat
 
 def _judge_cluster(plan: dict[str, Any], host: str, cluster: dict[str, Any]) -> Iterator[str]:
     """Tell what is wrong with the cluster that answers a host."""
-    if cluster["fsid"] != plan["fsid"]:
-        fix = "see who has the addresses of mon_host in /etc/ceph/ceph.conf"
-        yield tell(f"{host}: fsid of the cluster that answers", cluster["fsid"], f"{plan['fsid']}, the planned cluster", fix)
+    strange = list(judge_answer(plan["fsid"], host, cluster))
+    if strange:
+        yield from strange
         return
     elsewhere = [name for name, address in plan["monitors"].items() if cluster["monitors"].get(name, address) != address]
     for name in elsewhere:
@@ -98,23 +93,9 @@ def _judge_cluster(plan: dict[str, Any], host: str, cluster: dict[str, Any]) -> 
         yield tell(f"monitor {name}", f"the cluster has it at {cluster['monitors'][name]}", plan["monitors"][name], fix)
 
 
-def _judge_beginning(plan: dict[str, Any], looks: dict[str, Any]) -> Iterator[str]:
-    """Tell why no cluster may be begun: one with this id may be there, on hosts that nobody has asked."""
-    absent = [name for name in plan["monitors"] if name not in looks]
-    if absent:
-        said = f"no host of this run has one, and these were not asked: {', '.join(absent)}"
-        fix = "have one that has a monitor in the run too, or, where none was ever made, all of them: without --limit, all up"
-        yield tell("monitors", said, "a monitor, or the answer of all hosts that there is none", fix)
-    listening = {name: host for host, look in looks.items() for name in look["listening"]}
-    for name, host in sorted(listening.items()):
-        said = f"port 3300 or 6789 of {plan['monitors'][name]} answers {host}, and no host of this run has a monitor"
-        yield tell(f"monitor {name}", said, "nobody there before the cluster is begun", "see who listens there")
+def _judge_osds(looks: dict[str, Any]) -> Iterator[str]:
+    """Tell which hosts have OSDs, to which a cluster that is begun would be a stranger."""
     for host, look in looks.items():
-        strangers = [address for address in look["told"] if address not in plan["monitors"].values()]
-        if look["fsid"] == plan["fsid"] and strangers:
-            said = f"{', '.join(strangers)}, of the planned cluster, where the plan has no monitor"
-            fix = "plan monitors there too, so that new ones join them; take them out afterwards"
-            yield tell(f"{host}: mon_host in /etc/ceph/ceph.conf", said, "none beside the plan's before a cluster is begun", fix)
         if look["osds"]:
             fix = "make the monitors' store from the OSDs (Ceph's documentation, recovery using OSDs); or take these away"
             yield tell(f"{host}: /var/lib/ceph/osd", ", ".join(look["osds"]), "no OSD before the cluster is begun", fix)
