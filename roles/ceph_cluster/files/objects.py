@@ -43,6 +43,8 @@ UNLIMITED = "infinite"
 UNKNOWN = ("path", "pool_namespace")
 UNKNOWN_WORD = re.compile(rf"<({'|'.join(UNKNOWN)}) (\S+) (\S+)>")
 """What stands for the path and the namespace of a folder that is not made yet."""
+UNDOTTED = ("", "nautilus", "octopus", "pacific")
+"""Releases that make a pool whose name begins with a dot without a word, and know none. Source: Ceph, mon/MonCommands.h."""
 ADMIN = "radosgw-admin"
 ZONES = ".rgw.root"
 """Pool with realms, zone groups and zones of object stores. Without it nothing is asked of these: the question would make it."""
@@ -79,6 +81,8 @@ class Live:
     has_several: bool = True
     versions: int = 1
     """How many versions daemons have."""
+    release: str = ""
+    """The oldest that OSDs may have."""
     folders: dict[tuple[str, str], Json] = field(default_factory=dict)
     stores: dict[str, Json] = field(default_factory=dict)
     """By zone, as `read_store` tells of it."""
@@ -225,7 +229,7 @@ def read_live(wanted: Json) -> Live:
     live.recorded, live.coming = read_kept(RECORD), read_kept(COMING).get("hosts", [])
     names = {pool["pool"]: name for name, pool in pools.items()}
     live.filesystems = {each["mdsmap"]["fs_name"]: read_files(each["mdsmap"], names) for each in files["filesystems"]}
-    live.versions = len(versions["overall"])
+    live.versions, live.release = len(versions["overall"]), osds.get("require_osd_release", "")
     live.has_several = files.get("feature_flags", {}).get("enable_multiple", True)
     folders = {(each["filesystem"], each["name"]) for each in wanted["folders"]}
     folders |= {(files, name) for files, name in map(str.split, live.recorded.get("folders", ()))}
@@ -607,6 +611,7 @@ def list_pool_steps(pool: Json, live: Live, may_move: bool) -> Iterator[Step]:
     how = ["erasure", code, name] if code else ["replicated", name, f"--size={pool['size']}"]
     text = f"{word_copies(pool)} over {pool['failure_domain']}s, {groups} placement groups, for {pool['application']}"
     words = ["osd", "pool", "create", name, groups, groups, *how, "--autoscale-mode=off"]
+    words += ["--yes-i-really-mean-it"] if name.startswith(".") and live.release not in UNDOTTED else []
     yield Step(f"pool {name} is made: {text}", words)
     made = {"size": pool["size"], "pg_num_target": pool["pg_num"], "pg_autoscale_mode": "off"}
     yield from (replace(step, text="") for step in list_settings(pool, made))

@@ -871,6 +871,15 @@ def test_an_object_store_as_planned_is_left(admin):
     assert program.read_store(STORE, live(pools=ALL))["users"].keys() == {"red$red"}  # the others are nobody's of the plan
 
 
+@pytest.mark.parametrize(("release", "words"), [("pacific", []), ("reef", ["--yes-i-really-mean-it"])])
+def test_a_pool_with_a_dot_before_its_name_wants_a_word_of_later_releases(release, words):
+    """Which say that there are none, and end as if they had made it."""
+    pools = [{**DATA, "name": name, "application": "rgw"} for name in (".rgw.root", "one.rgw.meta")]
+    steps = [step.words for step in program.list_steps(want(pools=pools), live(pools={}, release=release), False)]
+    made = {step[3]: step for step in steps if step[:3] == ["osd", "pool", "create"]}
+    assert made[".rgw.root"][-1:] == (words or ["--autoscale-mode=off"]) and made["one.rgw.meta"][-1] == "--autoscale-mode=off"
+
+
 def test_nothing_is_asked_of_object_stores_before_they_have_their_pools(admin):
     """The question would make them."""
     faults, steps, left = tell_store(see({"data": POOL}))
