@@ -143,8 +143,8 @@ class Ceph(Model):
     hosts: Name
     """Server group with the OSDs."""
     deploy: Literal["cephadm", "packages"] = "cephadm"
-    """How its daemons come to run: `cephadm` in containers, told by ceph/spec.yaml; `packages`, the distribution's own, which
-    playbooks/ceph.yml installs and runs."""
+    """How its daemons come to run: `cephadm`, in containers; `packages`, the distribution's own. playbooks/ceph.yml does
+    either."""
     fsid: Annotated[str, Field(pattern=UUID)] | None = None
     """The cluster's own id; give that of a cluster which is there already. Default: made from `name` and `site.domain`."""
     osd_memory_gib: Annotated[float, Field(ge=2, le=256)] | None = None

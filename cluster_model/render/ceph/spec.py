@@ -23,10 +23,10 @@ def render_spec(plan: Plan) -> Iterator[tuple[str, bytes]]:
     yield "ceph/ceph.conf", text.encode()
     if plan.ceph.deploy != "cephadm":
         return
-    about = f"For `ceph orch apply -i`, after `cephadm bootstrap --fsid {plan.ceph.fsid}`: docs/ceph.md says in which order."
+    about = "What playbooks/ceph.yml has cephadm's orchestrator bring to hosts, in the order of docs/ceph.md."
     yield "ceph/spec.yaml", write_objects(about, [*list_hosts(plan.ceph), *list_daemons(plan)])
     if plan.ceph.store:
-        about = "For `ceph orch apply -i`, after playbooks/ceph.yml: without their realm gateways would make a zone of their own."
+        about = "What playbooks/ceph.yml has it run last: without their realm gateways would make a zone of their own."
         yield "ceph/gateways.yaml", write_objects(about, [describe_gateways(plan.ceph.store)])
 
 
@@ -75,7 +75,10 @@ def list_daemons(plan: Plan) -> Iterator[Json]:
         "rotational": int(ceph.device_class == "hdd"),
         "size": write_size(device.osd_tb * ceph.osds_per_device),
     }
-    spec: Json = {"data_devices": drives, "osds_per_device": ceph.osds_per_device, "crush_device_class": ceph.device_class}
+    several: Json = (
+        {"osds_per_device": ceph.osds_per_device} if ceph.osds_per_device > 1 else {}
+    )  # which raw ones know nothing of
+    spec: Json = {"data_devices": drives, **several, "crush_device_class": ceph.device_class}
     group = plan.server(device.name).group
     # Managed, it would make an OSD of every drive that somebody swaps or zaps later.
     yield {"service_type": "osd", "service_id": group, "placement": {"label": "osd"}, "unmanaged": True, "spec": spec}

@@ -34,7 +34,7 @@ def describe(plan: Plan) -> Iterator[str]:
 
 
 def list_groups(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the servers with monitors, OSDs, metadata servers, gateways, mounts; and those whose daemons come from packages."""
+    """Yield the servers with monitors, OSDs, metadata servers, gateways, mounts; and all by what brings daemons to them."""
     if plan.ceph.hosts:
         yield from (("ceph_monitor", monitor.name) for monitor in plan.ceph.monitors)
         yield from (("ceph_osd", host.name) for host in plan.ceph.hosts)
@@ -43,9 +43,8 @@ def list_groups(plan: Plan) -> Iterator[tuple[str, str]]:
         gateways = [server.name for server in plan.ceph.gateways]
         yield from (("ceph_rgw", name) for name in gateways)
         yield from (("ceph_client", name) for name in dict.fromkeys(name for each in list_mounts(plan) for name in each["hosts"]))
-        if plan.ceph.deploy == "packages":
-            names = [*(monitor.name for monitor in plan.ceph.monitors), *(host.name for host in plan.ceph.hosts), *servers]
-            yield from (("ceph_packages", name) for name in dict.fromkeys([*names, *gateways]))
+        names = [*(monitor.name for monitor in plan.ceph.monitors), *(host.name for host in plan.ceph.hosts), *servers]
+        yield from ((f"ceph_{plan.ceph.deploy}", name) for name in dict.fromkeys([*names, *gateways]))
 
 
 SERVICE = RenderedService("ceph", "ceph", render_ceph, summarize, describe, list_groups)
