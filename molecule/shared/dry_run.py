@@ -13,10 +13,12 @@ import sys
 WATCHED = (
     "/boot /etc /home /opt /root /srv /usr /var/lib/dpkg /var/lib/gpuyard /run/gpuyard /run/systemd/system /run/systemd/network"
 )
-# Left by Ansible's own connection and by interpreters; units that timers start, and the double that loads the driver late.
+# Left by Ansible's own connection and by interpreters; units that timers start, mounts of containers that come and go, and the
+# double that loads the driver late.
 IGNORED = r"^/root/\.(ansible|cache)|^/home/[^/]+/\.ansible|^/etc/\.pwd\.lock|/__pycache__"
 TIMED = (
-    "^unit (apt-daily|dpkg-db-backup|e2scrub|fstrim|gpuyard-double-udev|logrotate|man-db|systemd-tmpfiles-clean|session-|user)"
+    "^unit (apt-daily|dpkg-db-backup|e2scrub|fstrim|gpuyard-double-udev|logrotate|man-db|session-|"
+    "systemd-tmpfiles-clean|user|var-lib-containers-)"
 )
 SNAPSHOT = f"""
 find {WATCHED} -xdev -type d -printf '%p %y %m %u %g\\n' -o -printf '%p %y %m %u %g %T@ %l\\n' 2>/dev/null |
