@@ -4,8 +4,8 @@ Arguments: a verb, one of VERBS, and `check` where nothing may be done; on a hos
 those whose OSDs are new; `osds`, how many OSDs each has as planned, and `device_class`, of which; `steps`, in how many all comes;
 for `step` `most`, bytes that one may move, which `hold` told; `latency_ms`, above which no OSD may be, 0 for any; `begin` and
 `end`, times of day as 06:00 between which data may move, or nothing; `until`, when this run ends, or nothing; `deadline`, what
-`look` made of that; `profile`, that of mClock in a step, and
-`usual`, that after it, or nothing; `wait_s`, within which something has to get on. Python 3.9 suffices.
+`look` made of that; `profile`, that of mClock in a step, and `usual`, that after it, or nothing; `wait_s`, within which something
+has to get on. Python 3.9 suffices.
 
 New OSDs begin with weight 0. Then they get their weights, and all that CRUSH would move is pinned to where it lies, by
 pg-upmap-items. Each step takes away some of the pins that keep data from new OSDs. Pins among others stay, for the balancer. All
@@ -311,8 +311,7 @@ def step(about: Json, is_check: bool) -> Json:
 
 def take_step(about: Json, chosen: dict[str, list[Pair]]) -> tuple[str, str]:
     """Have data come, by a profile of mClock for that; return why it was taken back, and what is left to do by hand."""
-    if about["profile"]:
-        ask_for("config", "set", "osd", PROFILE, about["profile"])
+    set_profile(about, about["profile"])
     try:
         set_pins(chosen)
         why = wait_moved(about, chosen)
@@ -321,14 +320,18 @@ def take_step(about: Json, chosen: dict[str, list[Pair]]) -> tuple[str, str]:
     return why, restore_profile(about)
 
 
+def set_profile(about: Json, name: str) -> None:
+    """Have OSDs go by a profile of mClock; nothing is done where the plan has none for steps."""
+    if about["profile"]:
+        ask_for("config", "set", "osd", PROFILE, name)
+
+
 def restore_profile(about: Json) -> str:
     """Have OSDs go by the profile that is planned; return what is to be said where that fails."""
-    words = ("config", "set", "osd", PROFILE, about["usual"])
     try:
-        if about["profile"]:
-            ask_for(*words)
+        set_profile(about, about["usual"])
     except SystemExit as failed:
-        return f"; {PROFILE} stays {about['profile']}, {failed}: ceph {' '.join(words)}"
+        return f"; {PROFILE} stays {about['profile']}, {failed}: ceph config set osd {PROFILE} {about['usual']}"
     return ""
 
 
@@ -494,8 +497,7 @@ def end(about: Json, is_check: bool) -> list[str]:
         fix = "see systemctl status there, and run again; or ceph osd purge it: until then the balancer is off"
         sys.exit(tell(name_osds(left), "without a weight", "all that was made to have come", fix))
     if not is_check:
-        if about["profile"]:  # which the last step may have left, where it was cut off
-            ask_for("config", "set", "osd", PROFILE, about["usual"])
+        set_profile(about, about["usual"])  # the last step may have left its own, where it was cut off
         ceph("config", *(["set", "osd", WEIGHT, *mark["weight"]] if mark["weight"] else ["rm", "osd", WEIGHT]))
         if mark["balancer"]:
             ceph("balancer", "on")
