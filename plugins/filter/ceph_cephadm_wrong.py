@@ -59,7 +59,7 @@ def ceph_cephadm_wrong(about: dict[str, Any]) -> list[str]:
     beginning = [*judge_beginning(plan, others), *_judge_traces(plan, looks)]
     absent = [host for host in about["addresses"] if host not in looks]
     if halves and absent:  # what is begun anew is removed first
-        found = f"{', '.join(halves)} has what a run left that was cut off, and these were not asked: {', '.join(absent)}"
+        found = f"{', '.join(sorted(halves))} has what a run left that was cut off, and these were not asked: {', '.join(absent)}"
         fix = "run without --limit, with all hosts up: OSDs there would be of a cluster that is there"
         beginning.append(tell("hosts", found, "the answer of all hosts that they have no OSD", fix))
     return [*faults, *(beginning or judge_word("ceph_cephadm_begin", about["begin"]))]
