@@ -51,6 +51,7 @@ bench: $(VENV)/.dev ## CPU and memory of plan and render, of reading BMCs, and a
 	@$(BIN)/python bench/bmc.py
 	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python bench/roles.py
 	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python bench/expand.py
+	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python bench/recovery.py
 
 # Every file of tests that writes by tests/recorded.py; tests/golden/test_recorded.py holds the list to that. The first runs first, since
 # commands on pages read what it writes.

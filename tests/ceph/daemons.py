@@ -1,6 +1,6 @@
 """A small Ceph of real daemons on one machine, in the place of hosts with an address each: monitors, managers, OSDs on files.
 
-usage: daemons.py up|osds|gateways FOLDER < DESCRIPTION | kill FOLDER NAME | start FOLDER NAME | down FOLDER
+usage: daemons.py up|osds|gateways FOLDER < DESCRIPTION | freeze|kill|start FOLDER NAME | down FOLDER
 
 Runs as root, where the packages ceph-mds, ceph-mon, ceph-mgr, ceph-osd and radosgw are, and needs nothing but Python: also in a
 container. `up` makes monitors and managers, `osds` OSDs and metadata servers, `gateways` these, once they have a zone.
@@ -98,7 +98,7 @@ def start(folder, name):
 
 
 def kill(folder, name):
-    """Kill a daemon where it stands, as a host that loses its power does."""
+    """Kill a daemon where it stands. Its connections are closed, so the others know at once, as of a program that crashed."""
     file = folder / f"{name}.pid"
     pid = int(file.read_text())
     file.unlink()
@@ -107,6 +107,11 @@ def kill(folder, name):
     except ProcessLookupError:
         return
     wait(lambda: not alive(pid), f"{name} ends")
+
+
+def freeze(folder, name):
+    """Have a daemon fall silent with its connections open, as a host that loses its power does. It can be killed after that."""
+    os.kill(int((folder / f"{name}.pid").read_text()), signal.SIGSTOP)
 
 
 def alive(pid):
@@ -207,7 +212,7 @@ def main(verb, folder, *names):
         for file in folder.glob("*.pid"):
             kill(folder, file.stem)
     else:
-        {"kill": kill, "start": start}[verb](folder, *names)
+        {"freeze": freeze, "kill": kill, "start": start}[verb](folder, *names)
 
 
 if __name__ == "__main__":

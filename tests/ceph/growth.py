@@ -1,6 +1,9 @@
-"""A store of real daemons that a host comes to, and what moves by that: for tests of role ceph_expand, and the benchmark."""
+"""A store of real daemons that a host comes to, or is lost to, and what moves by that: for tests, and for benchmarks."""
 
 import json
+import os
+import subprocess
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -15,6 +18,9 @@ PROGRAM = (HERE.parents[1] / "roles/ceph_expand/files/expand.py").read_text()
 QUICK = {"STEADY_S = 15": "STEADY_S = 3", "HASTY_S = 10": "HASTY_S = 1", "POLL_S = 900, 15, 2": "POLL_S = 900, 15, 0.5"}
 """Managers hear of placement groups every second here, and not every five."""
 HOST, OSD = "storage-008", 7
+WRITERS = HERE / "writers.py"
+STEADY_S = 3
+"""How long all has been where it shall be once that is believed."""
 
 
 class Growth:
@@ -67,6 +73,45 @@ class Growth:
     def is_clean(self):
         """Return whether all is where it shall be."""
         return all(each["state_name"].startswith("active+clean") for each in self.yard.ceph("status")["pgmap"]["pgs_by_state"])
+
+    def settle(self):
+        """Wait until all is where it shall be, and stays there."""
+        since = [time.monotonic()]
+
+        def is_steady():
+            since[0] = since[0] if self.is_clean() else time.monotonic()
+            return time.monotonic() - since[0] >= STEADY_S
+
+        wait_for(is_steady, 600, "all is where it shall be", every_s=0.5)
+
+    @contextmanager
+    def write_meanwhile(self):
+        """Have clients write meanwhile; what is yielded has in the end what writers.py tells."""
+        command = ["ip", "netns", "exec", self.yard.space, "/usr/bin/python3", WRITERS, "datasets"]
+        variables = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+        variables["CEPH_CONF"] = str(self.yard.folder / "ceph.conf")
+        found = {}
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables) as running:
+            try:
+                yield found
+            finally:
+                try:
+                    said, _ = running.communicate(timeout=stretch(120))
+                except subprocess.TimeoutExpired:  # a write waits for ever where its placement group does not serve
+                    running.kill()
+        assert running.returncode == 0, "clients could not write, so the rest says nothing"
+        found |= json.loads(said)
+
+    def lose(self, osd):
+        """Have an OSD fall silent, and all be rebuilt without it; return when it did, was down, was out, and all was rebuilt."""
+        told = [time.time()]
+        self.yard.daemons("freeze", f"osd.{osd}")
+        for state, what in (("up", "it is down"), ("in", "it is out")):
+            wait_for(lambda state=state: not self.yard.ceph("osd", "dump")["osds"][osd][state], 90, what, every_s=0.3)
+            told.append(time.time())
+        wait_for(lambda: not self.is_clean(), 30, "something is rebuilt")
+        self.settle()
+        return [*told, time.time() - STEADY_S]
 
 
 @contextmanager
