@@ -210,7 +210,7 @@ MANUALS: dict[str, Entry] = {
     "INT027": Entry(
         "Ceph pool, file system or object store that does not exist",
         "A tenant gets a namespace in pools of `ceph.pools`, a folder in file systems of `ceph.filesystems`, and buckets in "
-        "`ceph.object`. These lie in pools, and pods have volumes from such.",
+        "`ceph.object`. These lie in pools, and pods have volumes from pools and file systems.",
         "Take the suggestion, or add the pool, the file system or the object store.",
     ),
     "INT028": Entry(

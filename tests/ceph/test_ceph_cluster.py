@@ -13,12 +13,13 @@ import pytest
 import yaml
 
 from cluster_model.plan.model.ceph import MaintenanceHours
-from cluster_model.plan.model.kubernetes import Kubernetes, VolumeClass
+from cluster_model.plan.model.kubernetes import Kubernetes, SharedClass, VolumeClass
 from cluster_model.plan.model.overlay import TenantStorage
 from cluster_model.render.services.ceph import render_ceph
 from cluster_model.verify.ceph.ask import dump_asked
 from tests.ceph.yard import HERE, PROGRAM, require_ceph, run_yard
 from tests.planned import open_example, open_folder
+from tests.programs import load_program
 from tests.slowness import wait_for
 
 HOURS = ("mgr/balancer/begin_time", "mgr/balancer/end_time")
@@ -58,7 +59,8 @@ def yard(tmp_path_factory):
         replace(tenants[1], storage=replace(planning, folders=coded, object_bytes=0)),
         replace(theirs["inference"], name="red-team", servers=(), storage=TenantStorage((), "", "", (), (), 0)),
     ]
-    kubernetes = Kubernetes(volumes=(VolumeClass("ceph-datasets", "datasets"),))
+    shared = (SharedClass("cephfs-home", "home"), SharedClass("cephfs-home.bulk", "home", "bulk"))
+    kubernetes = Kubernetes(volumes=(VolumeClass("ceph-datasets", "datasets"),), shared_volumes=shared)
     plan = replace(open_folder(HERE).plan, tenants=tuple(tenants), kubernetes=kubernetes)
     with run_yard(tmp_path_factory.mktemp("c", numbered=True), plan) as yard:
         yield yard
@@ -146,8 +148,11 @@ def test_a_plan_becomes_pools_and_users_that_work(applied):
         "file system home has pool bulk too",
         "folder perception of file system home is made in pool files, with a quota of 100 TB",
         "folder planning of file system home is made in pool bulk, with a quota of 100 TB",
+        "group kubernetes-files of file system home is made",
         "user client.perception is made",
         "user client.planning is made",
+        "user client.kubernetes-files is made",
+        "user client.kubernetes-files-node is made",
         "realm store is made",
         "zone group store of realm store is made",
         "zone store is made, whose objects are in pool objects",
@@ -317,6 +322,160 @@ def test_a_folder_is_no_larger_than_its_quota_and_a_smaller_one_is_refused(files
     assert said.endswith("MB in it; expected no more than the planned quota of 1.049 MB; fix: plan a larger one\n")
     assert yard.say("apply")[1]["changes"] == ["folder perception of file system home has a quota of 100 TB"]
     assert files.act("perception", path, "write", "/large", 16) == (True, "")
+
+
+MAKER, NODE, GROUP = "kubernetes-files", "kubernetes-files-node", "--group_name=kubernetes-files"
+USERID = ".cephfs.csi.ceph.com/userid/0001-0024-3252bb04-0000000000000001-6e696bba-064f-11ec-a251-0242ac110002/gpu-001"
+
+
+class Shared:
+    """Who asks managers about shared volumes of pods, as ceph-csi does; a volume is called csi-vol- and a letter."""
+
+    def __init__(self, yard):
+        self.yard = yard
+
+    def ask(self, user, *words):
+        """Return the exit code of a command about file system home as a user, and what was said."""
+        keyring = self.yard.folder / f"client.{user}.keyring"
+        self.yard.inside("ceph", "auth", "get", f"client.{user}", "-o", keyring)
+        words = ("--connect-timeout", "15", "--id", user, "--keyring", keyring, *words)
+        done = self.yard.inside("ceph", *words, check=False)
+        return done.returncode, (done.stdout + done.stderr).strip()
+
+    def do(self, *words):
+        """Have it done by who makes volumes; return what was said."""
+        code, said = self.ask(MAKER, *words)
+        assert code == 0, said
+        return said
+
+    def is_refused(self, user, *words):
+        """Return whether managers refuse it for the lack of a right, and not for what was asked."""
+        code, said = self.ask(user, *words)
+        assert code == 13 and "access denied" in said, (words, code, said)
+        return True
+
+    def list_objects(self, pool, namespace="kubernetes-files"):
+        """Return the objects that are in a namespace of a pool."""
+        return self.yard.inside("rados", "-p", pool, "-N", namespace, "ls").stdout.split()
+
+
+@pytest.fixture(scope="module")
+def shared(applied):
+    return Shared(applied[0])
+
+
+def test_shared_volumes_lie_in_their_namespace_with_other_pools_and_copies_too(shared, files, applied):
+    yard, _ = applied
+    create = ("fs", "subvolume", "create", "home")
+    shared.do(*create, "csi-vol-a", GROUP, "--size", "67108864")
+    shared.do(*create, "csi-vol-b", GROUP, "--pool_layout", "bulk")
+    paths = {name: shared.do("fs", "subvolume", "getpath", "home", f"csi-vol-{name}", GROUP) for name in "ab"}
+    for name, pool in (("a", "files"), ("b", "bulk")):
+        assert paths[name].startswith(f"/volumes/kubernetes-files/csi-vol-{name}/")
+        before = shared.list_objects(pool)
+        assert files.act(NODE, paths[name], "write", "/data", 3) == (True, "")
+        assert len(shared.list_objects(pool)) > len(before)
+    # From one claim another, as ceph-csi copies it.
+    shared.do("fs", "subvolume", "snapshot", "create", "home", "csi-vol-a", "csi-vol-c", GROUP)
+    clone = ("csi-vol-a", "csi-vol-c", "csi-vol-c", GROUP, "--target_group_name=kubernetes-files", "--pool_layout", "bulk")
+    shared.do("fs", "subvolume", "snapshot", "clone", "home", *clone)
+    status = ("fs", "clone", "status", "home", "csi-vol-c", GROUP)
+    wait_for(lambda: '"complete"' in shared.do(*status), 90, lambda: shared.do(*status))
+    shared.do("fs", "subvolume", "snapshot", "rm", "home", "csi-vol-a", "csi-vol-c", GROUP)
+    path = shared.do("fs", "subvolume", "getpath", "home", "csi-vol-c", GROUP)
+    assert files.act(NODE, path, "read", "/data", 3) == (True, "")
+    shared.do("fs", "subvolume", "resize", "home", "csi-vol-a", "134217728", GROUP, "--no_shrink")
+    assert json.loads(shared.do("fs", "subvolume", "info", "home", "csi-vol-a", GROUP))["bytes_quota"] == 2**27
+    shared.do("fs", "subvolume", "metadata", "set", "home", "csi-vol-a", "csi.storage.k8s.io/pvc/name", "data", GROUP)
+    assert shared.ask(NODE, "fs", "subvolume", "metadata", "set", "home", "csi-vol-a", USERID, NODE, GROUP) == (0, "")
+    assert NODE in shared.do("fs", "subvolume", "metadata", "ls", "home", "csi-vol-a", GROUP)
+    for user in (MAKER, NODE):  # by which it finds file system and pool of what it is asked for
+        for words in (("fs", "dump"), ("fs", "ls")):
+            code, said = shared.ask(user, *words)
+            assert code == 0 and "home" in said, said
+    # Its list of volumes, which nodes read alone.
+    maker, node = act_as(yard, MAKER), act_as(yard, NODE)
+    journal = ("rados", "-p", "cephfs.home.meta", "-N", "kubernetes-files")
+    assert maker(*journal, "setomapval", "csi.volumes.default", "csi.volume.pvc-1", "a")
+    assert node(*journal, "listomapvals", "csi.volumes.default")
+    assert not node(*journal, "setomapval", "csi.volumes.default", "csi.volume.pvc-1", "b")
+
+
+def test_who_makes_shared_volumes_reaches_no_others(shared, files, applied):
+    yard, _ = applied
+    subvolume = ("fs", "subvolume")
+    for words in (
+        ("create", "home", "vol-a", GROUP),
+        ("create", "home", "..", GROUP),
+        ("create", "home", "csi-vol-x"),
+        ("create", "home", "csi-vol-x", "--group_name=perception"),
+        ("rm", "home", "perception", "--group_name=perception"),
+        ("rm", "home", "..", GROUP),
+        ("rm", "work", "csi-vol-a", GROUP),
+        ("getpath", "home", "perception", "--group_name=perception"),
+        ("ls", "home", GROUP),
+        ("metadata", "set", "home", "csi-vol-a", "a\npath", "/", GROUP),
+        ("snapshot", "create", "home", "csi-vol-a", "..", GROUP),
+        ("snapshot", "clone", "home", "csi-vol-a", "csi-x", "csi-vol-x", GROUP, "--target_group_name=perception"),
+        ("snapshot", "clone", "home", "csi-vol-a", "csi-x", "..", GROUP, "--target_group_name=kubernetes-files"),
+    ):
+        assert shared.is_refused(MAKER, *subvolume, *words)
+    for words in (
+        ("create", "home", "csi-vol-x", GROUP),
+        ("rm", "home", "csi-vol-a", GROUP),
+        ("resize", "home", "csi-vol-a", "1", GROUP),
+        ("metadata", "set", "home", "csi-vol-a", "csi.storage.k8s.io/pvc/name", "mine", GROUP),
+        ("metadata", "set", "home", "csi-vol-a", f"{USERID}\npath", "/", GROUP),
+        ("metadata", "rm", "home", "csi-vol-a", USERID, GROUP),
+        ("metadata", "ls", "home", "csi-vol-a", GROUP),
+    ):
+        assert shared.is_refused(NODE, *subvolume, *words)
+    for user in (MAKER, NODE):
+        for words in (("fs", "subvolumegroup", "rm", "home", "kubernetes-files"), ("fs", "volume", "ls"), ("osd", "status")):
+            assert shared.is_refused(user, *words)
+        for words in (("auth", "ls"), ("config-key", "ls"), ("osd", "pool", "set", "files", "size", "2")):
+            assert shared.is_refused(user, *words)
+    # The groups of others, above all of them, and past the metadata servers.
+    own = files.about("perception")
+    for path in (own["path"], "/volumes/perception", "/volumes", "/"):
+        went, why = files.act(NODE, path, "read")
+        assert not went and "ermission" in why, (path, why)
+    for user in (MAKER, "perception"):
+        path = shared.do("fs", "subvolume", "getpath", "home", "csi-vol-a", GROUP)
+        went, why = files.act(user, path, "read", "/data")
+        assert not went and "ermission" in why, (user, why)
+    assert files.act("perception", own["path"], "write", "/own") == (True, "")
+    assert shared.list_objects("files", own["pool_namespace"])
+    for user, pool, namespace in (
+        (NODE, "files", own["pool_namespace"]),
+        (NODE, "cephfs.home.meta", ""),
+        (NODE, "datasets", "kubernetes-volumes"),
+        (MAKER, "cephfs.home.meta", ""),
+        (MAKER, "files", "kubernetes-files"),
+        ("perception", "files", "kubernetes-files"),
+    ):
+        assert not act_as(yard, user)("rados", "-p", pool, "-N", namespace, "ls"), (user, pool, namespace)
+
+
+def test_a_group_whose_volumes_lie_elsewhere_is_refused_and_an_empty_one_mended(shared, applied):
+    yard, _ = applied
+    group, text = ("home", "/volumes/kubernetes-files"), load_program(PROGRAM).GROUPS
+    yard.inside("/usr/bin/python3", "-c", text, *group, "other")
+    code, said = yard.say("apply")
+    what = "group kubernetes-files of file system home"
+    assert code == 1 and said.startswith(
+        f"{what}: volumes in namespace other; expected namespace kubernetes-files, or no volumes"
+    )
+    for name in ("a", "b", "c"):
+        shared.do("fs", "subvolume", "rm", "home", f"csi-vol-{name}", GROUP)
+    mended = {"changes": [f"{what} has its namespace"], "left": [], "stale": []}
+    assert yard.say("check") == yard.say("apply") == (0, mended)
+    assert yard.say("check") == (0, {"changes": [], "left": [], "stale": []})
+    users = [user for user in yard.wanted["users"] if not user["name"].startswith("client.kubernetes-files")]
+    code, told = yard.say("check", yard.changed(groups=[], users=users))
+    assert (code, told["changes"]) == (0, []) and told["stale"][-1] == (
+        f"{what}, with the volumes in it; once it has none: ceph fs subvolumegroup rm home kubernetes-files"
+    )
 
 
 def test_a_metadata_server_that_dies_is_followed_by_another(files, applied):

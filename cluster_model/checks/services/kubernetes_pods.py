@@ -124,28 +124,63 @@ class VolumesWithoutImages(Rule):
                 )
 
 
+class SharedBesideFolders(Rule):
+    """Keep pods' shared volumes out of file systems with tenants' folders.
+
+    What it checks:
+        No tenant has a folder in a file system of `kubernetes.shared_volumes`.
+
+    Why it matters:
+        Nodes mount all shared volumes as one user, who can put a link in the place of a volume. Managers of Ceph follow it with
+        rights of their own: whoever is root on a node and has that volume copied by a claim reads the folder that it leads to.
+
+    How to fix:
+        Give `shared_volumes` a file system of its own, `ceph.filesystems.NAME`, with a pool of its own.
+
+    Source:
+        Ceph, src/pybind/mgr/volumes/fs/operations/versions/subvolume_base.py, which looks at what lies at a volume's path, and
+        fs/async_cloner.py, which copies it.
+    """
+
+    id, severity, title = "K8S032", "warning", "shared volumes beside tenants' folders"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        kubernetes = design.cluster.kubernetes
+        for index, name in enumerate(kubernetes.shared_volumes if kubernetes else ()):
+            met = [tenant.name for tenant in design.plan.tenants if name in {folder.filesystem for folder in tenant.folders}]
+            if met:
+                yield self.finding(
+                    f"kubernetes.shared_volumes.{index}",
+                    f"pods share volumes of file system {name}, in which {list_names(met)} have folders",
+                    "a file system without tenants' folders",
+                    list_names(met),
+                    "add a file system with a pool of its own to ceph.filesystems, and name it here",
+                )
+
+
 class VolumesOutOfReach(Rule):
     """Give pods volumes where their nodes reach Ceph.
 
     What it checks:
-        With `kubernetes.volumes`, every group of nodes has addresses on the storage network.
+        With `kubernetes.volumes` or `shared_volumes`, every group of nodes has addresses on the storage network.
 
     Why it matters:
-        The kernel of the node has the block device: it talks to Ceph's monitors and OSDs at their storage addresses. Pods that
-        want a volume start on such a node all the same, and wait there.
+        The kernel of the node has the block device, or mounts the file system: it talks to Ceph's daemons at their storage
+        addresses. Pods that want a volume start on such a node all the same, and wait there.
 
     How to fix:
-        Give the group ports under `servers.GROUP.nics.storage`, or take `volumes` away.
+        Give the group ports under `servers.GROUP.nics.storage`, or take the volumes away.
 
     Source:
-        ceph-csi, charts/ceph-csi-rbd: the node plug-in is in the host's network, and maps images by the kernel.
+        ceph-csi, charts/ceph-csi-rbd and ceph-csi-cephfs: the node plug-in is in the host's network, and maps and mounts there.
     """
 
     id, title = "K8S031", "volumes that nodes do not reach"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         kubernetes = design.cluster.kubernetes
-        if kubernetes is None or not kubernetes.volumes:
+        asked = [key for key in ("volumes", "shared_volumes") if kubernetes is not None and getattr(kubernetes, key)]
+        if not asked:
             return
         nodes = {node.name for node in design.plan.kubernetes.nodes}
         away = {
@@ -156,9 +191,9 @@ class VolumesOutOfReach(Rule):
         if away:
             names = list_names(sorted(away))
             yield self.finding(
-                "kubernetes.volumes",
+                f"kubernetes.{asked[0]}",
                 f"nodes of {names} have no address on the storage network, and Ceph answers there",
                 "storage ports on all nodes",
                 names,
-                f"set servers.{min(away)}.nics.storage, or take volumes away",
+                f"set servers.{min(away)}.nics.storage, or take {' and '.join(asked)} away",
             )

@@ -201,7 +201,8 @@ class WholeForTenant(Rule):
         Servers of `clients` are not a tenant's own.
 
     Why it matters:
-        Who is root there reads and writes the folders of all other tenants, with a key that opens everything in the file system.
+        Who is root there reads and writes the folders of all other tenants, and volumes that pods share, with a key that opens
+        everything in the file system.
 
     How to fix:
         Give the tenant a folder, `tenants.NAME.ceph.filesystems`, and take its servers' group out of `clients`.
@@ -214,13 +215,15 @@ class WholeForTenant(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         owners = {server: tenant for tenant in design.plan.tenants if not tenant.shared for server in tenant.servers}
+        folders = {folder.filesystem for tenant in design.plan.tenants for folder in tenant.folders}
+        volumes = {volume.filesystem for volume in design.plan.kubernetes.shared_volumes}
         for files in design.plan.ceph.filesystems:
-            inside = {folder.filesystem for tenant in design.plan.tenants for folder in tenant.folders}
             met = list(dict.fromkeys(owners[name].name for name in files.clients if name in owners))
-            if met and files.name in inside:
+            if met and files.name in folders | volumes:
+                inside = "tenants have folders" if files.name in folders else "pods have volumes"
                 yield self.finding(
                     f"ceph.filesystems.{files.name}.clients",
-                    f"servers of {list_names(met)} mount all of file system {files.name}, in which tenants have folders",
+                    f"servers of {list_names(met)} mount all of file system {files.name}, in which {inside}",
                     "servers that are no tenant's",
                     list_names(met),
                     f"give {met[0]} a folder in it, and take its servers out of clients",
@@ -231,7 +234,8 @@ class KernelBesideOsds(Rule):
     """Mount by ceph-fuse where OSDs are.
 
     What it checks:
-        Servers that mount a file system with `driver: kernel` have no OSDs.
+        Servers that mount a file system with `driver: kernel` have no OSDs; nodes of Kubernetes mount those of its
+        `shared_volumes`.
 
     Why it matters:
         When memory ends the kernel writes out what it has of the file system, for which the OSD beside it needs memory: both wait
@@ -247,9 +251,10 @@ class KernelBesideOsds(Rule):
     id, severity, title = "CEP031", "warning", "kernel mounts beside OSDs"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        osds = {host.name for host in design.plan.ceph.hosts}
+        osds, kubernetes = {host.name for host in design.plan.ceph.hosts}, design.plan.kubernetes
+        shared, nodes = {volume.filesystem for volume in kubernetes.shared_volumes}, [node.name for node in kubernetes.nodes]
         for files in design.plan.ceph.filesystems:
-            met = [name for name in files.clients if name in osds]
+            met = [name for name in (*files.clients, *(nodes if files.name in shared else ())) if name in osds]
             if met and files.driver == "kernel":
                 yield self.finding(
                     f"ceph.filesystems.{files.name}.driver",

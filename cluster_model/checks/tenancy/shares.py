@@ -10,10 +10,10 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import count_things, list_names
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.plan.services.filesystems import CLIENTS
-from cluster_model.plan.services.volumes import VOLUMES
+from cluster_model.plan.services.volumes import FILES, FILES_NODE, VOLUMES
 from cluster_model.plan.tenancy.isolation import list_meeting_on_storage
 
-USERS = ("admin", "ceph-exporter", "crash", VOLUMES)
+USERS = ("admin", "ceph-exporter", "crash", FILES, FILES_NODE, VOLUMES)
 BEGINNINGS = ("bootstrap-", "cephfs-mirror", "igw", "iscsi", "nfs", "nvmeof", "rbd-mirror", "rgw")
 """Users that are not tenants'. Source: as of rule TEN015."""
 

@@ -73,6 +73,15 @@ def check_pool(where: str, name: str, pools: Iterable[str]) -> Iterator[Diagnost
         yield refuse("INT027", where, f"there is no Ceph pool {name}", list_known(known, "a pool of ceph.pools"), fix)
 
 
+def check_filesystem(where: str, name: str, filesystems: Iterable[str]) -> Iterator[Diagnostic]:
+    """Yield INT027 where a name is no file system of Ceph."""
+    known = list(filesystems)
+    if name not in known:
+        fix = suggest(name, known, "add it to ceph.filesystems, or name another")
+        expected = list_known(known, "a file system of ceph.filesystems")
+        yield refuse("INT027", where, f"there is no file system {name}", expected, fix)
+
+
 def check_templates(value: Any, where: str = "") -> Iterator[Diagnostic]:
     """Yield INT031 for every text and key below `where` that holds a reference or a template."""
     if isinstance(value, dict):

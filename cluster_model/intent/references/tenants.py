@@ -8,7 +8,7 @@ from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
 from cluster_model.intent.model.tenants import Tenant
 from cluster_model.intent.references.membership import Fault, expand
-from cluster_model.intent.references.refusals import check_group, check_ids, check_pools, list_known, refuse
+from cluster_model.intent.references.refusals import check_filesystem, check_group, check_ids, check_pools, list_known, refuse
 from cluster_model.near import suggest
 
 MOST_SUBNETS = 15
@@ -119,14 +119,8 @@ def _check_pools(cluster: Cluster, name: str, tenant: Tenant) -> Iterator[Diagno
         )
         return
     yield from check_pools(f"tenants.{name}.ceph.pools", tenant.ceph.pools, cluster.ceph.pools)
-    known = cluster.ceph.filesystems
     for files in tenant.ceph.filesystems:
-        if files not in known:
-            fix = suggest(files, known, "add it to ceph.filesystems, or name another")
-            expected = list_known(known, "a file system of ceph.filesystems")
-            yield refuse(
-                "INT027", f"tenants.{name}.ceph.filesystems.{files}@key", f"there is no file system {files}", expected, fix
-            )
+        yield from check_filesystem(f"tenants.{name}.ceph.filesystems.{files}@key", files, cluster.ceph.filesystems)
     if tenant.ceph.object is not None and cluster.ceph.object is None:
         fix = "add object: to ceph with its pool, or take it away here"
         where = f"tenants.{name}.ceph.object@key"

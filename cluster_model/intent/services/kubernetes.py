@@ -29,6 +29,7 @@ EXAMPLES: dict[str, Any] = {
     "kubernetes.registry": "registry.example.net/k8s",
     "kubernetes.rdma": "host-device",
     "volumes": ["datasets"],
+    "shared_volumes": ["home"],
     "region": "north",
     "zone": "hall-1",
 }
@@ -93,6 +94,9 @@ class Kubernetes(Model):
     volumes: list[Name] = []
     """Pools of `ceph.pools` that pods have volumes from, as block devices by ceph-csi: a StorageClass for each. Images of a pool
     with an erasure code are named in the first pool of replicas, of these or else of all. Default: none."""
+    shared_volumes: list[Name] = []
+    """File systems of `ceph.filesystems` in which pods have volumes that many of them mount at once, by ceph-csi: a StorageClass
+    for each, and one for each further pool of it. Default: none."""
     registry: Annotated[str, Field(pattern=REGISTRY, max_length=120)] | None = None
     """Registry that mirrors all images, with a path if they lie below one: quay.io/cilium/cilium is pulled as
     REGISTRY/quay.io/cilium/cilium. Default: images come from where their makers publish them."""

@@ -68,6 +68,16 @@ class VolumeClass:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedClass:
+    """What pods have volumes from that many of them mount at once: a file system, and one of its pools."""
+
+    name: str  # of the StorageClass
+    filesystem: str
+    pool: str = ""  # empty: the first of the file system
+    driver: str = "kernel"  # kernel | fuse: what mounts it
+
+
+@dataclass(frozen=True, slots=True)
 class Kubernetes:
     """The cluster; nothing in it where the intent has no Kubernetes. `planned` is how many nodes it has in the end."""
 
@@ -90,6 +100,7 @@ class Kubernetes:
     rdma: str = "none"  # host-device | shared | none
     rails: tuple[Rail, ...] = ()
     volumes: tuple[VolumeClass, ...] = ()
+    shared_volumes: tuple[SharedClass, ...] = ()
 
     @property
     def minor(self) -> int:

@@ -15,7 +15,7 @@ from cluster_model.plan.services.addresses import At, find_address
 from cluster_model.plan.services.rails import plan_rails
 from cluster_model.plan.services.tenant_nodes import label_tenants, map_owners
 from cluster_model.plan.services.topology import locate_server, name_pod, name_unit
-from cluster_model.plan.services.volumes import plan_volumes
+from cluster_model.plan.services.volumes import plan_shared_volumes, plan_volumes
 
 API_PORT = 6443
 """Of the API server. Source: Kubernetes documentation, ports and protocols."""
@@ -103,6 +103,7 @@ def plan_kubernetes(
         cni=asked.cni,
         registry=asked.registry or "",
         volumes=plan_volumes(cluster),
+        shared_volumes=plan_shared_volumes(cluster),
     )
 
 

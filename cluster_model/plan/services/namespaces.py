@@ -8,7 +8,8 @@ NETWORK_OPERATOR = "nvidia-network-operator"
 """In which the network operator's nv-ipam looks for pools. Source: Mellanox/network-operator,
 manifests/state-nv-ipam-cni/040-nv-ipam-node.yaml (`--ippools-namespace`)."""
 CEPH_CSI = "ceph-csi-rbd"
-"""In which ceph-csi runs, and finds the Secret with its key. Our own choice: the chart takes any."""
+CEPH_CSI_FILES = "ceph-csi-cephfs"
+"""In which ceph-csi runs, for block devices and for file systems, and finds its Secrets. Our own choice: the charts take any."""
 OF_CHARTS = {
     "cilium": ("cilium-secrets",),
     "tigera-operator": ("calico-apiserver", "calico-system", "tigera-operator", "tigera-system"),
@@ -17,6 +18,7 @@ OF_CHARTS = {
     "volcano": ("volcano-monitoring", "volcano-system"),
     "kueue": ("kueue-system",),
     "ceph-csi-rbd": (CEPH_CSI,),
+    "ceph-csi-cephfs": (CEPH_CSI_FILES,),
 }
 """What each chart of templates/kubernetes/charts.yaml is installed in, beside kube-system, or makes or removes. Source:
 cilium/charts, cilium-1.20.0.tgz, templates/cilium-secrets-namespace.yaml; tigera/operator v1.42.3, pkg/common/common.go and
@@ -28,7 +30,7 @@ QUEUES = ("default", "root")
 """Which Volcano makes for itself. Source: Volcano documentation, Queue."""
 TAKEN = tuple(sorted({*INITIAL, *QUEUES, *(name for names in OF_CHARTS.values() for name in names)}))
 """Names that no tenant can have: each is that of its namespace and of its queue."""
-PRIVILEGED = ("calico-system", CEPH_CSI, "gpu-operator", "kube-system", NETWORK_OPERATOR, "tigera-operator")
+PRIVILEGED = ("calico-system", CEPH_CSI_FILES, CEPH_CSI, "gpu-operator", "kube-system", NETWORK_OPERATOR, "tigera-operator")
 """Namespaces whose pods must do what Pod Security refuses, such as mounting the host's devices."""
 
 

@@ -6,18 +6,12 @@ from collections.abc import Iterator
 
 from cluster_model.plan.model import Plan
 from cluster_model.plan.model.ceph import CephCluster, CephFiles, MaintenanceHours, ObjectStore, PlacedPool
-from cluster_model.plan.model.overlay import Tenant
 from cluster_model.plan.services.addresses import find_address
 from cluster_model.plan.services.filesystems import CLIENTS
-from cluster_model.plan.services.volumes import VOLUMES
+from cluster_model.plan.services.volumes import FILES, VOLUMES
 from cluster_model.render.ceph.spec import locate_host
+from cluster_model.render.ceph.users import list_shared, list_users, list_volume_pools
 from cluster_model.render.kubernetes.objects import Json, write_objects
-
-GATEWAY = {"mon": "allow r", "osd": "allow rwx tag rgw *=*"}
-"""Rights of a gateway: less of monitors than cephadm gives, since its pools are made by others. Source: Ceph,
-src/pybind/mgr/cephadm/services/cephadmservice.py, RgwService."""
-SERVED = ("cephfs", "rgw")
-"""Applications whose pools clients reach by a file system or a gateway."""
 
 
 def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
@@ -38,6 +32,7 @@ def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
         "pools": [describe_pool(pool, ceph) for pool in ceph.all_pools],
         "filesystems": [describe_files(files) for files in ceph.filesystems],
         "folders": list(list_folders(plan)),
+        "groups": list(list_groups(plan)),
         "mounts": list(list_mounts(plan)),
         "object_stores": [describe_store(plan, ceph.store)] if ceph.store else [],
         "users": list(list_users(plan)),
@@ -169,6 +164,12 @@ def list_folders(plan: Plan) -> Iterator[Json]:
             yield {**place, "pool": folder.pool, "bytes": folder.quota_bytes}
 
 
+def list_groups(plan: Plan) -> Iterator[Json]:
+    """Yield groups of subvolumes for others to fill: of Kubernetes' shared volumes, which lie in a namespace as it."""
+    for files in dict.fromkeys(volume.filesystem for volume in plan.kubernetes.shared_volumes):
+        yield {"filesystem": files, "name": FILES, "namespace": FILES}
+
+
 def list_mounts(plan: Plan) -> Iterator[Json]:
     """Yield which servers mount what, as whom: all of a file system, or a tenant's folder; `unit` is systemd's name for it."""
     for files in plan.ceph.filesystems:
@@ -189,56 +190,6 @@ def name_unit(path: str) -> str:
     ('mnt-home\\\\x2ddirs.mount', 'srv-.x.mount')
     """
     return path.strip("/").replace("-", "\\x2d").replace("/", "-") + ".mount"
-
-
-def list_users(plan: Plan) -> Iterator[Json]:
-    """Yield a user for each tenant with a share, for servers that mount all of a file system, gateways, and Kubernetes' volumes.
-
-    Each has a namespace of its own in its pools. With `folders` it has rights to these too, file systems' names: by the path and
-    in the namespace that Ceph makes for each, which are known once it is made.
-    """
-    for tenant in plan.tenants:
-        shared, folders = list_shared(plan, tenant), tenant.folders
-        if tenant.storage is None or not (shared or folders):
-            continue
-        see = ["profile rbd"] if any(pool.application == "rbd" for pool in shared) else [] if folders else ["allow r"]
-        see += [f"allow r fsname={folder.filesystem}" for folder in folders]
-        caps = {"mon": ", ".join(see), "osd": ", ".join(grant(pool, tenant.storage.namespace) for pool in shared)}
-        names = {"folders": [folder.filesystem for folder in folders]} if folders else {}
-        yield {"name": tenant.storage.user, "caps": caps, **names}
-    for files in plan.ceph.filesystems:
-        if files.clients:
-            way, rights = f"allow rw fsname={files.name}", f"allow rw tag cephfs data={files.name}"
-            yield {
-                "name": f"client.{CLIENTS}{files.name}",
-                "caps": {"mon": f"allow r fsname={files.name}", "mds": way, "osd": rights},
-            }
-    if plan.ceph.store and plan.ceph.deploy == "packages":
-        for name in plan.ceph.store.daemons:  # cephadm makes its own
-            yield {"name": f"client.rgw.{name}", "caps": GATEWAY}
-    volumes = list_volume_pools(plan)
-    if volumes:
-        rights = ", ".join(grant(pool, VOLUMES) for pool in volumes)
-        # Managers delete images in the background. Source: Ceph documentation, block devices and Kubernetes.
-        yield {"name": f"client.{VOLUMES}", "caps": {"mgr": rights, "mon": "profile rbd", "osd": rights}}
-
-
-def list_volume_pools(plan: Plan) -> list[PlacedPool]:
-    """Return the pools that volumes of Kubernetes' pods are in."""
-    names = {name for volume in plan.kubernetes.volumes if volume.pool for name in volume.pools}
-    return [pool for pool in plan.ceph.pools if pool.name in names]
-
-
-def list_shared(plan: Plan, tenant: Tenant) -> list[PlacedPool]:
-    """Return the pools in which a tenant has a namespace; those of file systems and object gateways are theirs alone."""
-    names = tenant.storage.pools if tenant.storage else ()
-    return [pool for pool in plan.ceph.pools if pool.name in names and pool.application not in SERVED]
-
-
-def grant(pool: PlacedPool, namespace: str) -> str:
-    """Return what opens a namespace of a pool, as OSDs are told."""
-    what = "profile rbd" if pool.application == "rbd" else "allow rwx"
-    return f"{what} pool={pool.name} namespace={namespace}"
 
 
 def list_namespaces(plan: Plan) -> Iterator[Json]:

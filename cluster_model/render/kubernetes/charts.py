@@ -73,6 +73,8 @@ def list_charts(plan: Plan) -> list[Chart]:
     names.append(plan.kubernetes.queueing)
     if any(volume.pool for volume in plan.kubernetes.volumes):
         names.append("ceph-csi-rbd")
+    if plan.kubernetes.shared_volumes:
+        names.append("ceph-csi-cephfs")
     charts = read_charts()
     return [charts[name] for name in names if name in charts]
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from cluster_model.plan.model import Plan, Server
-from cluster_model.plan.services.volumes import VOLUMES
+from cluster_model.plan.services.volumes import FILES, VOLUMES
 from cluster_model.render.kubernetes.charts import list_charts, mirror
 from cluster_model.render.kubernetes.objects import Json, write_objects
 from cluster_model.render.kubernetes.topology import GPU, list_hypernodes
@@ -43,7 +43,7 @@ MONITOR_PORT = 6789
 """Of Ceph's monitors for the kernel. Source: Ceph documentation, network configuration reference: 6789 for v1, 3300 for v2, which
 kernels speak only where a map option says so."""
 PROVISIONERS = 3
-"""Source: ceph/csi-charts, ceph-csi-rbd-3.17.1.tgz, values.yaml, provisioner.replicaCount."""
+"""Source: ceph/csi-charts, ceph-csi-rbd-3.17.1.tgz and ceph-csi-cephfs-3.17.1.tgz, values.yaml, provisioner.replicaCount."""
 CONTROL = "node-role.kubernetes.io/control-plane"
 """Label and taint of control servers. Volcano's controllers may read every Secret: they do not run beside tenants' pods. Source:
 Kubernetes documentation, well-known labels, annotations and taints."""
@@ -166,13 +166,27 @@ def _write_volcano(plan: Plan) -> Json:
 
 
 def _write_ceph_csi_rbd(plan: Plan) -> Json:
-    """Return values for ceph-csi: where Ceph is, and a namespace of its own in each pool. Its key is a Secret, not a value.
+    """Return values for ceph-csi: where Ceph is, and a namespace of its own in each pool."""
+    return _write_ceph_csi(plan, {"rbd": {"radosNamespace": VOLUMES}})
+
+
+def _write_ceph_csi_cephfs(plan: Plan) -> Json:
+    """Return values for ceph-csi: where Ceph is, its group in each file system, and the namespace of its list of volumes."""
+    values = _write_ceph_csi(plan, {"cephFS": {"subvolumeGroup": FILES, "radosNamespace": FILES}})
+    if any(volume.driver == "fuse" for volume in plan.kubernetes.shared_volumes):
+        # ceph-fuse runs in the plug-in's pod, and ends with it: an upgrade waits until nobody has anything mounted there.
+        values["nodeplugin"] = {"updateStrategy": "OnDelete"}
+    return values
+
+
+def _write_ceph_csi(plan: Plan, place: Json) -> Json:
+    """Return values for ceph-csi with its place in Ceph. Its keys are in Secrets, and no values.
 
     What makes volumes may read every Secret: it does not run beside tenants' pods. Source: ceph/csi-charts,
-    ceph-csi-rbd-3.17.1.tgz, templates/provisioner-clusterrole.yaml.
+    ceph-csi-rbd-3.17.1.tgz and ceph-csi-cephfs-3.17.1.tgz, templates/provisioner-clusterrole.yaml.
     """
     monitors = [f"{monitor.address}:{MONITOR_PORT}" for monitor in plan.ceph.monitors]
-    cluster: Json = {"clusterID": plan.ceph.fsid, "monitors": monitors, "rbd": {"radosNamespace": VOLUMES}}
+    cluster: Json = {"clusterID": plan.ceph.fsid, "monitors": monitors, **place}
     provisioner: Json = {"nodeSelector": {CONTROL: ""}, "tolerations": [{"key": CONTROL, "operator": "Exists"}]}
     control = sum(node.is_control for node in plan.kubernetes.nodes)
     if control < PROVISIONERS:  # no two of them are on one node
@@ -195,4 +209,5 @@ WRITERS: dict[str, Callable[[Plan], Json]] = {
     "network-operator": _write_network_operator,
     "volcano": _write_volcano,
     "ceph-csi-rbd": _write_ceph_csi_rbd,
+    "ceph-csi-cephfs": _write_ceph_csi_cephfs,
 }

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic, Severity
 from cluster_model.plan.model import Plan
-from cluster_model.render.ceph.objects import list_options, list_users
+from cluster_model.render.ceph.objects import list_options
+from cluster_model.render.ceph.users import list_users
 from cluster_model.verify.ceph.answers import Answers
 from cluster_model.verify.ceph.ask import Asked, find_fsid, list_reasons, read_answers
 from cluster_model.verify.ceph.daemons import compare_clocks, compare_monitors

@@ -43,6 +43,32 @@ UNLIMITED = "infinite"
 UNKNOWN = ("path", "pool_namespace")
 UNKNOWN_WORD = re.compile(rf"<({'|'.join(UNKNOWN)}) (\S+) (\S+)>")
 """What stands for the path and the namespace of a folder that is not made yet."""
+PYTHON = "/usr/bin/python3"
+GROUPS = """
+import json, sys, cephfs
+files, path, namespace = sys.argv[1:]
+key = "ceph.dir.layout.pool_namespace"
+client = cephfs.LibCephFS(auth_id="admin", conffile="", conf={"client_mount_timeout": "20"})
+client.conf_read_file()
+client.mount(filesystem_name=files.encode())
+found = None
+try:
+    if namespace:
+        client.setxattr(path, key, namespace.encode(), 0)
+    with client.opendir(path) as entries:
+        names = {entry.d_name for entry in iter(entries.readdir, None)}
+    found = {"namespace": "", "has_volumes": bool(names - {b".", b".."})}
+    found["namespace"] = client.getxattr(path, key).decode()
+except (cephfs.ObjectNotFound, cephfs.NoData):
+    if namespace:
+        raise
+finally:
+    client.shutdown()
+print(json.dumps(found))
+"""
+"""Tells of a group of subvolumes whether it has any, and in which namespace these come to lie, and nothing where there is no such
+group; gives it one first where it is told one. No command of Ceph does: this goes by its library, which the package with the
+program `ceph` brings."""
 UNDOTTED = ("", "nautilus", "octopus", "pacific")
 """Releases that make a pool whose name begins with a dot without a word, and know none. Source: Ceph, mon/MonCommands.h."""
 ADMIN = "radosgw-admin"
@@ -84,6 +110,8 @@ class Live:
     release: str = ""
     """The oldest that OSDs may have."""
     folders: dict[tuple[str, str], Json] = field(default_factory=dict)
+    groups: dict[tuple[str, str], Json] = field(default_factory=dict)
+    """Groups of subvolumes by file system and name, those that are there: `namespace`, `has_volumes` and `why`, as of folders."""
     stores: dict[str, Json] = field(default_factory=dict)
     """By zone, as `read_store` tells of it."""
     recorded: dict[str, list[str]] = field(default_factory=dict)
@@ -120,6 +148,10 @@ class Live:
         """Return whether a file system is there and a metadata server serves it."""
         return files in self.filesystems and bool(self.filesystems[files]["serves"])
 
+    def hides(self, files: str) -> bool:
+        """Return whether a file system is there and nobody serves it now, so that nothing is known of what is in it."""
+        return files in self.filesystems and not self.filesystems[files]["serves"]
+
     def count_domains(self, kind: str, drive_class: str, moves: dict[str, dict[str, str]]) -> int:
         """Return in how many failure domains OSDs of a class run and take data, once hosts are moved to these places."""
         serving = [
@@ -143,7 +175,7 @@ class Step:
 
 def main(verb: str, given: Json) -> None:
     """Print what was done, or in `check` what would be."""
-    wanted = {"filesystems": [], "folders": [], "object_stores": [], **given["wanted"]}
+    wanted = {"filesystems": [], "folders": [], "groups": [], "object_stores": [], **given["wanted"]}
     live = read_live(wanted)
     may_move = bool(given["move"]) or not live.has_objects
     # Without OSDs pools have no place yet.
@@ -168,9 +200,9 @@ def main(verb: str, given: Json) -> None:
 
 def leave_data(wanted: Json) -> Json:
     """Return what is wanted without what needs OSDs, and what gateways are told before it is known whether that may be."""
-    users = [user for user in wanted["users"] if not user.get("folders")]
+    users = [user for user in wanted["users"] if not is_late(user)]
     options = [option for option in wanted["options"] if not option["who"].startswith(GATEWAYS)]
-    nothing: Json = {"pools": [], "namespaces": [], "filesystems": [], "folders": [], "object_stores": []}
+    nothing: Json = {"pools": [], "namespaces": [], "filesystems": [], "folders": [], "groups": [], "object_stores": []}
     return {**wanted, **nothing, "users": users, "options": options}
 
 
@@ -237,6 +269,12 @@ def read_live(wanted: Json) -> Live:
     with ThreadPoolExecutor() as asking:
         found = asking.map(lambda each: (each, read_folder(*each)), asked)
         live.folders = {each: info for each, info in found if info is not None}
+    groups = {(each["filesystem"], each["name"]) for each in wanted["groups"]}
+    groups |= {(files, name) for files, name in map(str.split, live.recorded.get("groups", ()))}
+    for each in sorted(each for each in groups if live.serves(each[0])):
+        about = read_group(*each)
+        if about is not None:
+            live.groups[each] = about
     return live
 
 
@@ -349,6 +387,15 @@ def read_folder(files: str, name: str) -> Json | None:
     )
 
 
+def read_group(files: str, name: str) -> Json | None:
+    """Return what is told of a group of subvolumes; None where there is none. `why` says why nothing can be said."""
+    code, out, err = call(PYTHON, "-c", GROUPS, files, f"/volumes/{name}", "")
+    if code:
+        return {"why": shorten(err) or f"{PYTHON} ended with {code}"}
+    about: Json | None = json.loads(out)
+    return about and {**about, "why": ""}
+
+
 def list_faults(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
     """Yield what cannot be, before anything is changed."""
     if live.fsid != wanted["fsid"]:
@@ -378,6 +425,7 @@ def list_faults(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
             fix = "plan three replicas; for data that may be lost, set it by hand with mon_allow_pool_size_one"
             yield tell(f"pool {name}", "one copy", "two or more", fix)
     yield from judge_files(wanted, live)
+    yield from judge_groups(wanted, live)
     for store in wanted["object_stores"]:
         yield from judge_store(store, live)
     for user in wanted["users"]:
@@ -415,6 +463,19 @@ def judge_files(wanted: Json, live: Live) -> Iterator[str]:
         elif 0 < folder["bytes"] < info["bytes_used"] and info["bytes_quota"] != folder["bytes"]:
             has = f"{word_bytes(info['bytes_used'])} in it"
             yield tell(what, has, f"no more than the planned quota of {word_bytes(folder['bytes'])}", "plan a larger one")
+
+
+def judge_groups(wanted: Json, live: Live) -> Iterator[str]:
+    """Yield why groups of subvolumes cannot become what is planned."""
+    for group in wanted["groups"]:
+        found = live.groups.get((group["filesystem"], group["name"]))
+        if found and not found["why"] and found["namespace"] != group["namespace"] and found["has_volumes"]:
+            what = f"group {group['name']} of file system {group['filesystem']}"
+            has = f"volumes in namespace {found['namespace']}" if found["namespace"] else "volumes in no namespace of their own"
+            fix = (
+                "those who mount volumes would not open them: move them to another group, or remove them by ceph fs subvolume rm"
+            )
+            yield tell(what, has, f"namespace {group['namespace']}, or no volumes", fix)
 
 
 def judge_store(store: Json, live: Live) -> Iterator[str]:
@@ -501,13 +562,19 @@ def list_steps(wanted: Json, live: Live, may_move: bool) -> Iterator[Step]:
         yield from list_moves(wanted, live)
     for pool in wanted["pools"]:
         yield from list_pool_steps(pool, live, may_move)
-    yield from list_user_steps([user for user in wanted["users"] if not user.get("folders")], wanted, live)
+    yield from list_user_steps([user for user in wanted["users"] if not is_late(user)], wanted, live)
     yield from list_namespace_steps(wanted, live)
     yield from list_files_steps(wanted, live)
     yield from list_folder_steps(wanted, live)
-    yield from list_user_steps([user for user in wanted["users"] if user.get("folders")], wanted, live)
+    yield from list_group_steps(wanted, live)
+    yield from list_user_steps([user for user in wanted["users"] if is_late(user)], wanted, live)
     for store in wanted["object_stores"]:
         yield from list_store_steps(store, live.stores[store["zone"]])
+
+
+def is_late(user: Json) -> bool:
+    """Return whether a user is made after folders that it has rights to, or groups that it could fill before they are ready."""
+    return bool(user.get("folders") or user.get("groups"))
 
 
 def list_user_steps(users: Iterable[Json], wanted: Json, live: Live) -> Iterator[Step]:
@@ -515,6 +582,8 @@ def list_user_steps(users: Iterable[Json], wanted: Json, live: Live) -> Iterator
     for user in users:
         entity, caps = user["name"], complete_caps(user, wanted, live)
         if any(is_unseen(files, entity.partition(".")[2], live) for files in user.get("folders", ())):
+            continue
+        if entity not in live.users and any(live.hides(files) for files in user.get("groups", ())):
             continue
         words = [word for service, text in sorted(caps.items()) for word in (service, text)]
         if entity not in live.users:
@@ -667,6 +736,19 @@ def list_folder_steps(wanted: Json, live: Live) -> Iterator[Step]:
             yield Step(f"folder {name} of file system {files} has {quota}", words)
 
 
+def list_group_steps(wanted: Json, live: Live) -> Iterator[Step]:
+    """Yield how groups of subvolumes are made, each in a namespace that its volumes take over, also those in other pools."""
+    for group in wanted["groups"]:
+        files, name, namespace = group["filesystem"], group["name"], group["namespace"]
+        found = live.groups.get((files, name))
+        if live.hides(files) or (found and (found["why"] or found["namespace"] == namespace)):
+            continue
+        if found is None:
+            yield Step("", ["fs", "subvolumegroup", "create", files, name])
+        text = f"group {name} of file system {files} {'has its namespace' if found else 'is made'}"
+        yield Step(text, ["-c", GROUPS, files, f"/volumes/{name}", namespace], PYTHON)
+
+
 def list_store_steps(store: Json, found: Json) -> Iterator[Step]:
     """Yield what brings an object store to what is planned."""
     if found["why"]:
@@ -706,7 +788,7 @@ def list_store_steps(store: Json, found: Json) -> Iterator[Step]:
 def is_unseen(files: str, name: str, live: Live) -> bool:
     """Return whether nothing is known of a folder, since nobody serves its file system now, or it cannot be read."""
     info = live.folders.get((files, name))
-    return bool(info["why"]) if info else files in live.filesystems and not live.serves(files)
+    return bool(info["why"]) if info else live.hides(files)
 
 
 def complete_caps(user: Json, wanted: Json, live: Live) -> dict[str, str]:
@@ -796,6 +878,10 @@ def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
         elif info is not None and info["data_pool"] != folder["pool"]:
             where = f"is in pool {info['data_pool']}; planned: {folder['pool']}"
             yield f"{what} {where}; files stay where they are: make another, and copy"
+    for group in wanted["groups"]:
+        files, name = group["filesystem"], group["name"]
+        if why := live.groups.get((files, name), {}).get("why"):
+            yield f"group {name} of file system {files} cannot be read, and is left as it is: {why}"
     for store in wanted["object_stores"]:
         found, what = live.stores[store["zone"]], f"object store {store['zone']}"
         if found["why"]:
@@ -850,6 +936,11 @@ def list_stale(wanted: Json, live: Live) -> Iterator[str]:
         if (files, name) in live.folders and (files, name) not in folders:
             fix = f"ceph fs subvolume rm {files} {name} --group_name {name}"
             yield f"folder {name} of file system {files}, with what is in it: {fix}"
+    groups = {(group["filesystem"], group["name"]) for group in wanted["groups"]}
+    for files, name in map(str.split, live.recorded.get("groups", ())):
+        if (files, name) in live.groups and (files, name) not in groups:
+            fix = f"once it has none: ceph fs subvolumegroup rm {files} {name}"
+            yield f"group {name} of file system {files}, with the volumes in it; {fix}"
     for store in wanted["object_stores"]:
         planned = {user["uid"] for user in store["users"]}
         for uid, user in live.stores.get(store["zone"], {"users": {}})["users"].items():
@@ -884,6 +975,14 @@ def keep_record(wanted: Json, live: Live) -> None:
         "folders": sorted(
             {f"{folder['filesystem']} {folder['name']}" for folder in wanted["folders"]}
             | {each for each in live.recorded.get("folders", ()) if is_left(each, live)}
+        ),
+        "groups": sorted(
+            {f"{group['filesystem']} {group['name']}" for group in wanted["groups"]}
+            | {
+                each
+                for each in live.recorded.get("groups", ())
+                if live.hides(each.split()[0]) or tuple(each.split()) in live.groups
+            }
         ),
         "object_stores": sorted(
             {f"{store['realm']} {store['zonegroup']} {store['zone']}" for store in wanted["object_stores"]}
@@ -1086,7 +1185,7 @@ def run(program: str, *words: str) -> str:
     """Return what a program prints; end with its complaint where it fails. A key that it prints goes no further than here."""
     code, out, err = call(program, *words)
     if code:
-        said = " ".join(word for word in words[:4] if not word.startswith("-"))
+        said = " ".join(word for word in words[:4] if not word.startswith("-") and "\n" not in word)
         sys.exit(f"{program} {said}: {shorten(err) or f'ended with {code}'}")
     return out
 
@@ -1095,7 +1194,7 @@ def call(program: str, *words: str) -> tuple[int, str, str]:
     """Return exit code, output and errors of one of Ceph's programs, of the host or else in cephadm's container."""
     connect = [f"--connect-timeout={CONNECT_S}"] if program == "ceph" else []
     command = [program, *connect, *words]
-    if shutil.which(program) is None:
+    if shutil.which("ceph" if program == PYTHON else program) is None:  # Ceph's library is where its program is
         if shutil.which("cephadm") is None:
             sys.exit(f"{program}: not on this host; expected it, or cephadm; fix: install the package ceph-common")
         command = ["cephadm", "shell", "--", *command]

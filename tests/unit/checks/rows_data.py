@@ -6,7 +6,7 @@ from rows_provisioning import ASKED
 from small_plan import chain, facts, hardware, intent, items, networks, plan, ports
 
 from cluster_model.intent.source.facts_csv import PduFacts, ServerFacts, SwitchFacts
-from cluster_model.plan.model.kubernetes import Endpoint, Kubernetes, Node
+from cluster_model.plan.model.kubernetes import Endpoint, Kubernetes, Node, SharedClass
 from cluster_model.plan.model.overlay import TenantFolder, TenantStorage
 
 FILES = {"servers": "servers.csv", "switches": "switches.csv", "pdus": "pdus.csv"}
@@ -48,6 +48,12 @@ def _files(first=None, **others):
     """Put file system home into the pools, and others too."""
     whole = {"home": first or {}, **{name: {"pools": pools} for name, pools in others.items()}}
     return intent("ceph.filesystems", {name: {"pools": ["data"], **about} for name, about in whole.items()})
+
+
+def _pods(node):
+    """Have pods on a node, which share volumes of file system home."""
+    nodes = (Node(node, node.rpartition("-")[0], False, True, "", "", "", 0, ()),)
+    return plan(kubernetes=Kubernetes(nodes=nodes, shared_volumes=(SharedClass("cephfs-home", "home"),)))
 
 
 def _folder(tenant, **fields):
@@ -169,7 +175,16 @@ FIRES = {
             "storage-002 would mount all of file system home, and the folder of tenant red in it",
         ),
     },
-    "CEP031": {"kernel": (_files({"clients": ["storage"]}), "the kernel of storage-001 mounts file system home beside OSDs")},
+    "K8S032": {
+        "a tenant's": (
+            chain(_files(), intent("kubernetes.shared_volumes", ["home"]), _folder("red")),
+            "pods share volumes of file system home, in which red have folders",
+        ),
+    },
+    "CEP031": {
+        "kernel": (_files({"clients": ["storage"]}), "the kernel of storage-001 mounts file system home beside OSDs"),
+        "pods": (chain(_files(), _pods("storage-002")), "the kernel of storage-002 mounts file system home beside OSDs"),
+    },
     "CEP032": {
         "blocks": (
             chain(_pool(replicas=3, application="rbd"), _store()),
@@ -210,6 +225,10 @@ FIRES = {
         "a tenant's": (
             chain(_files({"clients": ["gpu"]}), _folder("blue")),
             "servers of red, blue mount all of file system home, in which tenants have folders",
+        ),
+        "beside pods": (
+            chain(_files({"clients": ["gpu"]}), _pods("gpu-001")),
+            "servers of red, blue mount all of file system home, in which pods have volumes",
         ),
     },
     "CEP007": {
@@ -345,7 +364,16 @@ SILENT = {
         "storage servers": chain(_files({"clients": ["storage"]}), _folder("red")),
         "beside": _files({"mount": "/mnt/work-home"}, work=["data"]),
     },
-    "CEP031": {"fuse": _files({"clients": ["storage"], "driver": "fuse"}), "elsewhere": _files({"clients": ["gpu"]})},
+    "K8S032": {
+        "nobody's": chain(_files(), intent("kubernetes.shared_volumes", ["home"])),
+        "another": chain(_files(work=["data"]), intent("kubernetes.shared_volumes", ["work"]), _folder("red")),
+    },
+    "CEP031": {
+        "fuse": _files({"clients": ["storage"], "driver": "fuse"}),
+        "elsewhere": _files({"clients": ["gpu"]}),
+        "pods elsewhere": chain(_files(), _pods("gpu-001")),
+        "pods by fuse": chain(_files({"driver": "fuse"}), _pods("storage-001")),
+    },
     "CEP030": {
         "nobody's": chain(_files({"clients": ["storage"]}), _folder("red")),
         "no folders": _files({"clients": ["gpu"]}),

@@ -227,6 +227,7 @@ FIRES = {
             chain(_volumes("data"), _nodes("10.66.1.1")),
             "nodes of gpu have no address on the storage network, and Ceph answers there",
         ),
+        "shared": (chain(intent("kubernetes.shared_volumes", ["home"]), _nodes("10.66.1.1")), "nodes of gpu have no address"),
     },
     "K8S029": {
         "vxlan": (_announced(pod_routing="vxlan"), "with pod_routing vxlan nodes speak no BGP"),

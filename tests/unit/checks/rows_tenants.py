@@ -221,6 +221,10 @@ FIRES = {
             "the user of tenant red, client.admin, is there in every Ceph for another use",
         ),
         "a daemon's": (_tenant("red", storage=replace(STORAGE, user="client.bootstrap-osd")), "client.bootstrap-osd, is there"),
+        "pods'": (
+            _tenant("red", storage=replace(STORAGE, user="client.kubernetes-files-node")),
+            "client.kubernetes-files-node, is there",
+        ),
         "a file system's": (
             chain(_folders(red=1), _tenant("red", storage=replace(STORAGE, user="client.files-home"))),
             "the user of tenant red, client.files-home, mounts all of a file system",

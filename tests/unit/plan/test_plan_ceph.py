@@ -12,7 +12,8 @@ from cluster_model.plan.growth import add_servers
 from cluster_model.plan.model.ceph import CephCluster, OsdHost, PlacedPool, cut_fill
 from cluster_model.plan.model.overlay import Tenant, TenantFolder, TenantStorage
 from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses, measure_move, spread
-from cluster_model.render.ceph.objects import list_mounts, list_users, name_unit
+from cluster_model.render.ceph.objects import list_mounts, name_unit
+from cluster_model.render.ceph.users import list_users
 
 MANY = 10**12  # placement groups: chance leaves nothing uneven
 DATA = PlacedPool("data", 3, 0, 0, 1.0, MANY)

@@ -51,7 +51,7 @@ POOL = {
 
 def want(**parts):
     """Return what is wanted of a cluster with one pool."""
-    nothing = {"options": [], "users": [], "namespaces": [], "filesystems": [], "folders": [], "object_stores": []}
+    nothing = {"options": [], "users": [], "namespaces": [], "filesystems": [], "folders": [], "groups": [], "object_stores": []}
     return {"fsid": FSID, "hosts": HOSTS, "pools": [DATA], **nothing} | parts
 
 
@@ -734,6 +734,65 @@ def test_a_folder_in_another_pool_and_what_is_not_planned_any_more_are_told():
         "file system home",
         "folder red of file system home, with what is in it: ceph fs subvolume rm home red --group_name red",
     ]
+
+
+SHARED = {"filesystem": "home", "name": "kubernetes-files", "namespace": "kubernetes-files"}
+KEY = ("home", "kubernetes-files")
+
+
+def test_a_group_of_subvolumes_gets_a_namespace_before_it_has_any():
+    wanted, setting = want_files(groups=[SHARED]), "home /volumes/kubernetes-files kubernetes-files"
+    for found, steps in (
+        ({}, ["ceph fs subvolumegroup create home kubernetes-files", f"/usr/bin/python3 -c {program.GROUPS} {setting}"]),
+        ({KEY: {"namespace": "", "has_volumes": False, "why": ""}}, [f"/usr/bin/python3 -c {program.GROUPS} {setting}"]),
+        ({KEY: {"namespace": "kubernetes-files", "has_volumes": True, "why": ""}}, []),
+    ):
+        has = have_files(groups=found)
+        assert tell_faults(wanted, has) == []
+        assert [words for _, words in tell_steps(wanted, has)] == steps
+    [fault] = tell_faults(wanted, have_files(groups={KEY: {"namespace": "", "has_volumes": True, "why": ""}}))
+    assert fault.startswith(
+        "group kubernetes-files of file system home: volumes in no namespace of their own; expected namespace kubernetes-files"
+    )
+
+
+def test_a_group_of_a_file_system_that_nobody_serves_waits_and_stays_in_mind(monkeypatch):
+    hidden = have_files(
+        filesystems={"home": LIVE_HOME | {"serves": False}}, folders={}, recorded={"groups": ["home kubernetes-files", "gone x"]}
+    )
+    assert tell_steps(want_files(groups=[SHARED]), hidden) == []
+    kept = []
+    monkeypatch.setattr(program, "run", lambda *words: kept.append(json.loads(words[-1])))
+    program.keep_record(want_files(), hidden)
+    assert kept[0]["groups"] == ["home kubernetes-files"]
+
+
+def test_who_fills_a_group_is_made_after_it():
+    user = {"name": "client.kubernetes-files", "caps": {"mon": "allow r", "osd": "allow r"}, "groups": ["home"]}
+    wanted = want_files(groups=[SHARED], users=[user], folders=[])
+    texts = [text for text, _ in tell_steps(wanted, have_files(users={}))]
+    assert texts == ["", "group kubernetes-files of file system home is made", "user client.kubernetes-files is made"]
+    assert tell_steps(wanted, have_files(users={}, filesystems={"home": LIVE_HOME | {"serves": False}})) == []
+    assert program.leave_data(wanted)["users"] == []
+
+
+def test_a_group_that_cannot_be_read_holds_up_nothing(monkeypatch):
+    monkeypatch.setattr(program, "call", lambda *_: (1, "", "ModuleNotFoundError: No module named 'cephfs'"))
+    found = program.read_group(*KEY)
+    assert found == {"why": "ModuleNotFoundError: No module named 'cephfs'"}
+    wanted, has = want_files(groups=[SHARED]), have_files(groups={KEY: found}, recorded={"groups": ["home kubernetes-files"]})
+    assert (tell_faults(wanted, has), tell_steps(wanted, has)) == ([], [])
+    assert tell_left(wanted, has) == [
+        "group kubernetes-files of file system home cannot be read, and is left as it is: "
+        "ModuleNotFoundError: No module named 'cephfs'"
+    ]
+
+
+def test_what_fails_of_a_group_that_is_made_is_told_without_the_program(monkeypatch):
+    monkeypatch.setattr(program, "call", lambda *_: (1, "", "cephfs.PermissionError: error in setxattr"))
+    with pytest.raises(SystemExit) as ended:
+        program.do_all([program.Step("", ["-c", program.GROUPS, *KEY, "kubernetes-files"], program.PYTHON)], 1)
+    assert ended.value.code == "/usr/bin/python3 home kubernetes-files: cephfs.PermissionError: error in setxattr"
 
 
 def test_one_folder_that_cannot_be_read_holds_up_no_other():

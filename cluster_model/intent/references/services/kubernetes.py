@@ -1,4 +1,4 @@
-"""What `kubernetes` names: server groups, a network, and pools of Ceph."""
+"""What `kubernetes` names: server groups, a network, pools and file systems of Ceph."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from cluster_model.diagnostic import Diagnostic
 from cluster_model.intent.model.cluster import Cluster
-from cluster_model.intent.references.refusals import check_group, check_pools, list_known, refuse
+from cluster_model.intent.references.refusals import check_filesystem, check_group, check_pools, list_known, refuse
 from cluster_model.intent.references.services import ServiceReferences
 from cluster_model.near import suggest
 
 
 def check_kubernetes(cluster: Cluster) -> Iterator[Diagnostic]:
-    """Yield groups that do not exist, as INT013, pools, as INT027, and a network that there is not, as INT033; not located."""
+    """Yield groups that do not exist, as INT013, pools and file systems, as INT027, and a network, as INT033; not located."""
     kubernetes = cluster.kubernetes
     if kubernetes is None:
         return
@@ -26,6 +26,9 @@ def check_kubernetes(cluster: Cluster) -> Iterator[Diagnostic]:
             summary = f"there is no network {kubernetes.network} that nodes could have addresses in"
             yield refuse("INT033", "kubernetes.network", summary, list_known(known, "networks"), fix)
     yield from check_pools("kubernetes.volumes", kubernetes.volumes, cluster.ceph.pools if cluster.ceph else ())
+    for index, name in enumerate(kubernetes.shared_volumes):
+        filesystems = cluster.ceph.filesystems if cluster.ceph else ()
+        yield from check_filesystem(f"kubernetes.shared_volumes.{index}", name, filesystems)
 
 
 def _list_networks(cluster: Cluster) -> list[str]:
