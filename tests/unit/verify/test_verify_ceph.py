@@ -207,8 +207,10 @@ def test_options_and_users(plan, answers):
 
 @pytest.fixture(scope="module")
 def filed():
-    """Plan a cluster whose tenants have folders in a file system."""
-    return inspect(ROOT / "inventory/driving").plan
+    """Plan a cluster whose tenants have folders in its one file system."""
+    plan = inspect(ROOT / "inventory/driving").plan
+    ceph = replace(plan.ceph, filesystems=plan.ceph.filesystems[:1])
+    return replace(plan, ceph=ceph, kubernetes=replace(plan.kubernetes, shared_volumes=()))
 
 
 def test_file_systems_their_servers_and_what_opens_folders(filed):

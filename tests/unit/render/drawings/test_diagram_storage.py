@@ -60,8 +60,8 @@ def test_scales_are_what_is_planned(read_plan, name):
 
 def test_what_a_loss_comes_to_is_said(driving):
     said = " ".join(list_texts(lay_out_storage(driving)))
-    assert "rebuilt by itself, in 1.6 hours at the least (drives)" in said
-    assert "datasets, intake and 1 more wait for it" in said
+    assert "rebuilt by itself, in 1.5 hours at the least (drives)" in said
+    assert "datasets, intake and 2 more wait for it" in said
     host = driving.ceph.losses[0]
     drawing = lay_out_storage(change(driving, losses=(replace(host, gone=("files",), rebuilt=(), begins=""),)))
     assert read_scales(drawing)[f"host {host.name} lost"] == [("bad", 0, 1)]
@@ -121,11 +121,12 @@ def test_failure_domains_are_filled_as_at_the_waterline(read_plan, name):
 def test_pools_take_what_they_take_of_the_raw_capacity(driving):
     drawing = lay_out_storage(driving)
     pools = {box.title: box for box in drawing.boxes if "what is raw" in box.title}
-    assert list(pools) == [f"{name}: {part}% of what is raw" for name, part in (("datasets", 40), ("intake", 20), ("files", 40))]
+    parts = {"datasets": 35, "intake": 18, "files": 35, "pods": 12}
+    assert list(pools) == [f"{name}: {part}% of what is raw" for name, part in parts.items()]
     bars = list(pools.values())
     assert all(first.x + first.width == pytest.approx(second.x) for first, second in itertools.pairwise(bars))
     assert bars[1].width == pytest.approx(bars[0].width / 2)
-    assert {"erasure code 4+2", "3 copies", "244.9 TB"} <= set(list_texts(drawing))
+    assert {"erasure code 4+2", "3 copies", "216.3 TB"} <= set(list_texts(drawing))
 
 
 def make_hosts(count, each):
@@ -169,7 +170,7 @@ def test_it_is_svg_on_the_page_too_and_only_where_there_is_ceph(driving):
     page = render_page(driving).decode()
     assert draw_storage(driving) in page
     assert '<a href="#storage">Storage</a>' in page
-    assert "<dd>735 TB <span>in Ceph</span></dd><dt>up to a fill of 0.622, of 2,949 TB raw</dt>" in page
+    assert "<dd>721 TB <span>in Ceph</span></dd><dt>up to a fill of 0.623, of 2,949 TB raw</dt>" in page
     without = replace(driving, ceph=CephCluster())
     assert "diagrams/storage.svg" not in dict(render_diagrams(without))
     assert 'id="storage"' not in render_page(without).decode()

@@ -130,7 +130,8 @@ def test_charts_follow_what_the_cluster_has(plan):
     def names(changed):
         return [chart.name for chart in list_charts(changed)]
 
-    assert names(plan) == ["cilium", "gpu-operator", "network-operator", "volcano"]
+    assert names(plan) == ["cilium", "gpu-operator", "network-operator", "volcano", "ceph-csi-cephfs"]
+    plan = ask(plan, shared_volumes=())
     assert names(ask(plan, cni="calico", queueing="none")) == ["tigera-operator", "gpu-operator", "network-operator"]
     assert names(ask(plan, queueing="kueue"))[-1] == "kueue"
     no_gpus = replace(plan, servers=tuple(replace(server, gpus=0) for server in plan.servers))
