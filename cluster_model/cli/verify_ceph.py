@@ -87,7 +87,8 @@ def _report(opened: Opened, asked: Asked, found: Verified, form: Format) -> None
             "version": found.version or None,
             "monitors": {"planned": len(ceph.monitors), "in_quorum": found.monitors if found.is_ours else None},
             "osds": {"planned": ceph.osds, "up": found.osds if found.is_ours else None},
-            "fill": None if found.fill is None else round(found.fill, 4),
+            "fill": _round(next(iter(found.fills.values()))) if len(found.fills) == 1 else None,
+            "fills": {name: _round(fill) for name, fill in found.fills.items()},
         }
         document = {"cluster": opened.plan.name, **counts, **json.loads(format_json(findings))}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
@@ -105,6 +106,10 @@ def _report(opened: Opened, asked: Asked, found: Verified, form: Format) -> None
         raise click.exceptions.Exit(ERRORS)
 
 
+def _round(fill: float | None) -> float | None:
+    return None if fill is None else round(fill, 4)
+
+
 def _describe(opened: Opened, asked: Asked, found: Verified) -> Iterator[str]:
     """Yield who answered for what, and who did not."""
     from cluster_model.plan.model.ceph import cut_fill
@@ -113,7 +118,12 @@ def _describe(opened: Opened, asked: Asked, found: Verified) -> Iterator[str]:
     if asked.host and not found.is_ours:
         yield f"{name}: {asked.host} answered for another cluster"
     elif asked.host:
-        fill = "" if found.fill is None else f"; filled to {found.fill:.3f}, waterline {cut_fill(ceph.waterline):g}"
+        told = [(tier, found.fills[tier.device_class]) for tier in ceph.tiers]
+        fill = "".join(
+            f"; {f'{tier.device_class} ' if len(told) > 1 else ''}filled to {has:.3f}, waterline {cut_fill(tier.waterline):g}"
+            for tier, has in told
+            if has is not None
+        )
         yield (
             f"{name}: {asked.host} answered; Ceph {found.version}; {found.monitors} of {len(ceph.monitors)} monitors in the "
             f"quorum; {found.osds:,} of {ceph.osds:,} OSDs up{fill}"

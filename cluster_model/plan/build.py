@@ -310,7 +310,7 @@ def _assemble(
         provisioning=plan_provisioning(ctx, bench, servers, switches, shapes[-1].units.hosts_per_leaf),
         topology=plan_topology(networks, switches),
         kubernetes=plan_kubernetes(cluster, servers, switches, racks, networks, tenancy.tenants),
-        ceph=plan_ceph(cluster, ctx.servers[cluster.ceph.hosts].block if cluster.ceph else None, servers, racks),
+        ceph=plan_ceph(cluster, {name: each.block for name, each in ctx.servers.items()}, servers, racks),
     )
 
 

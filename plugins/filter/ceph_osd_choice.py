@@ -46,6 +46,10 @@ _value:
 """
 
 
+NOTHING: dict[str, Any] = {"drives": 0, "bytes": 0, "rotational": False, "per_drive": 1}
+"""What is planned of a host that no group has."""
+
+
 def ceph_osd_choice(about: dict[str, Any]) -> dict[str, Any]:
     """Return what is wrong, what is left, and what is done on each host."""
     plan, looks, cluster = about["plan"], about["looks"], about["cluster"]
@@ -84,7 +88,8 @@ class _Host:
     held: list[tuple[dict[str, Any], str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.plan = self.about["plan"]["osds"]
+        planned = (each for each in self.about["plan"]["osds"] if self.name in each["hosts"])
+        self.plan = next(planned, NOTHING)
         for drive in sorted(self.look["drives"], key=lambda drive: str(drive["name"])):
             self._sort(drive)
         self.needed = max(0, self.plan["drives"] - len(self.taken))

@@ -31,7 +31,6 @@ def describe(conf, *specs):
         }
         for kind in ("mds", "rgw")
     }
-    device_class = services["osd"]["spec"]["crush_device_class"]
     return {
         "conf": conf,
         "monitors": dict(each.split(":") for each in services["mon"]["placement"]["hosts"]),
@@ -40,12 +39,20 @@ def describe(conf, *specs):
         "gateways": named["rgw"],
         "port": services.get("rgw", {}).get("spec", {}).get("rgw_frontend_port", 0),
         "osds": [
-            {"host": name, "address": host["addr"], "class": device_class}
+            {"host": name, "address": host["addr"], "class": find_class(host, documents)}
             for name, host in hosts.items()
             if "osd" in host["labels"]
         ],
         "osd_bytes": OSD_BYTES,
     }
+
+
+def find_class(host, documents):
+    """Return the class of a host's OSDs."""
+    for each in documents:
+        if each["service_type"] == "osd" and each["placement"]["label"] in host["labels"]:
+            return each["spec"]["crush_device_class"]
+    return ""
 
 
 if __name__ == "__main__":

@@ -129,7 +129,7 @@ def run_growth(folder):
         for pool in plan.ceph.pools:  # many small ones: OSDs bring what is in their logs at once, of four writes here
             yard.inside("rados", "-p", pool.name, "bench", "90", "write", "-b", 2**16, "--max-objects", "2000", "--no-cleanup")
         growth = Growth(yard)
-        growth.least = measure_move(opened.plan.ceph, plan.ceph)
+        growth.least = measure_move(opened.plan.ceph.tiers[0], plan.ceph.tiers[0])
         wait_for(growth.is_clean, 90, "the store is clean")
         growth.before = growth.list_parts()
         yield growth

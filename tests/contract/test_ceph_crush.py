@@ -43,7 +43,7 @@ def build(racks, osds=8, pools=(DATA,), domain="rack"):
         for rack, count in racks.items()
         for n in range(count)
     ]
-    return CephCluster(tuple(hosts), domain, "ssd", pools, *find_fullest(hosts, pools, 1.0))
+    return CephCluster(tuple(hosts), domain, pools)
 
 
 def balance(ceph, pool, folder, bits, lost=""):
@@ -114,6 +114,20 @@ def test_a_map_without_room_for_every_copy_is_told(tmp_path):
     ask("crushtool", "-c", tmp_path / "map.txt", "-o", tmp_path / "map")
     asked = ("--rule", 1, "--num-rep", 3, "--min-x", 0, "--max-x", 99)
     assert "bad mapping" in ask("crushtool", "-i", tmp_path / "map", "--test", *asked, "--show-bad-mappings")
+
+
+def test_a_pool_takes_drives_of_its_class(tmp_path):
+    flash = build({"A1": 2, "A2": 2, "A3": 2}).hosts
+    disks = tuple(replace(host, name=f"{host.name}-disks", device_class="hdd") for host in flash)
+    pools = (DATA, replace(DATA, name="cold", device_class="hdd"))
+    (tmp_path / "map.txt").write_text(write_crush("test", CephCluster((*flash, *disks), "rack", pools)))
+    ask("crushtool", "-c", tmp_path / "map.txt", "-o", tmp_path / "map")
+    for number, pool in enumerate(pools, 1):
+        asked = ("--rule", number, "--num-rep", 3, "--min-x", 0, "--max-x", 255)
+        told = ask("crushtool", "-i", tmp_path / "map", "--test", *asked, "--show-mappings")
+        osds = [int(osd) for found in re.findall(r"x \d+ \[([0-9,]+)\]", told) for osd in found.split(",")]
+        assert len(osds) == 3 * 256
+        assert {osd >= 6 * 8 for osd in osds} == {pool.device_class == "hdd"}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

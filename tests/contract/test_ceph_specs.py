@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.plan.model.ceph import OsdGroup
 from cluster_model.render.ceph.spec import render_spec, write_size
 from tests.contract.test_ceph_crush import EXAMPLES, ask
 from tests.planned import open_example
@@ -59,10 +60,11 @@ def judge(folder, drives):
 def fill(ceph, **others):
     """Return the drives of each host as planned, with a system disk, and further ones where told."""
     drives = {}
+    groups = {group.name: group for group in ceph.groups}
     for host in ceph.hosts:
-        size = int(host.osd_tb * ceph.osds_per_device * 1e12)
-        spins = ceph.device_class == "hdd"
-        planned = [[f"/dev/nvme{n}n1", size, spins, True] for n in range(host.osds // ceph.osds_per_device)]
+        group = groups[host.group]
+        kind = (int(group.drive_tb * 1e12), group.device_class == "hdd", True)
+        planned = [[f"/dev/nvme{n}n1", *kind] for n in range(group.drives)]
         drives[host.name] = [*planned, SYSTEM, *others.get(host.name.replace("-", "_"), [])]
     return drives
 
@@ -107,10 +109,24 @@ def test_only_drives_of_the_planned_kind_are_taken(tmp_path):
 @pytest.mark.usefixtures("has_ceph")
 def test_osds_of_a_drive_and_their_class_are_asked_for(tmp_path):
     plan = open_example("lab").plan
-    hosts = tuple(replace(host, osds=48, osd_tb=host.osd_tb / 2) for host in plan.ceph.hosts)
-    two = replace(plan, ceph=replace(plan.ceph, hosts=hosts, osds_per_device=2))
+    two = replace(plan, ceph=replace(plan.ceph, groups=(replace(plan.ceph.groups[0], per_drive=2),)))
     [[_, taken, said]] = judge(write(two, tmp_path), fill(two.ceph))["osds"]["storage-001"]
     assert len(taken) == 24 and "--osds-per-device 2" in said[0] and "--crush-device-class ssd" in said[0]
+
+
+@pytest.mark.usefixtures("has_ceph")
+def test_each_group_of_hosts_gets_osds_on_its_own_drives(tmp_path):
+    plan = open_example("lab").plan
+    first, *others = plan.ceph.hosts
+    disks = tuple(replace(host, group="archive", device_class="hdd", osds=4, osd_tb=20.0) for host in others)
+    groups = (*plan.ceph.groups, OsdGroup("archive", "hdd", 4, 20.0, 1))
+    two = replace(plan, ceph=replace(plan.ceph, hosts=(first, *disks), groups=groups))
+    told = judge(write(two, tmp_path), fill(two.ceph))["osds"]
+    assert {name: [(service, len(taken)) for service, taken, _ in found] for name, found in told.items()} == {
+        first.name: [("osd.storage", 24)],
+        **{host.name: [("osd.archive", 4)] for host in disks},
+    }
+    assert "--crush-device-class hdd" in told[disks[0].name][0][2][0]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_loss_leaves_no_more_room(racks, pools, domain):
 def test_growth_changes_no_bucket_that_stood():
     ceph = open_example("superpod-roce").plan.ceph
     stood = {bucket.name: bucket.id for bucket in list_buckets(ceph)}
-    fewer = type(ceph)(ceph.hosts[:9], ceph.failure_domain, ceph.device_class, ceph.pools)
+    fewer = type(ceph)(ceph.hosts[:9], ceph.failure_domain, ceph.pools)
     before = {bucket.name: bucket.id for bucket in list_buckets(fewer)}
     assert before.items() <= stood.items()
     assert len(set(stood.values())) == len(stood)

@@ -95,7 +95,7 @@ class StorageServersWithoutDrives(Rule):
         ceph = design.cluster.ceph
         for name, servers in design.servers_of.items():
             block = design.catalogue.server(servers[0].model)
-            is_named = ceph is not None and ceph.hosts == name
+            is_named = ceph is not None and name in ceph.groups
             if servers[0].role == "storage" and block is not None and not block.drives and not is_named:
                 yield self.finding(
                     f"servers.{name}.model",

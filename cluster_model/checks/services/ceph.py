@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -11,20 +10,21 @@ from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
-from cluster_model.intent.services.ceph import Ceph
+from cluster_model.plan.model.ceph import Tier
 from cluster_model.plan.services.filesystems import name_metadata
 
 FAMILIES = {"CEP": "Ceph"}
 
 
 class PoolShape(NamedTuple):
-    """A pool's intent path, copies or chunks, and for an erasure code its k and m (0, 0 otherwise)."""
+    """A pool's intent path, copies or chunks, for an erasure code its k and m (0, 0 otherwise), and the class of its drives."""
 
     where: str
     name: str
     size: int
     k: int
     m: int
+    device_class: str
 
     @property
     def text(self) -> str:
@@ -34,26 +34,25 @@ class PoolShape(NamedTuple):
 
 def list_pools(design: Design) -> Iterator[PoolShape]:
     """Yield the pools of Ceph, then those of file systems' metadata, and one of gateways', which are alike; none without Ceph."""
-    ceph = design.cluster.ceph
+    ceph, classes = design.cluster.ceph, {pool.name: pool.device_class for pool in design.plan.ceph.all_pools}
     for name, pool in (ceph.pools if ceph else {}).items():
-        yield PoolShape(f"ceph.pools.{name}.{'erasure' if pool.erasure else 'replicas'}", name, *pool.shape)
+        where = f"ceph.pools.{name}.{'erasure' if pool.erasure else 'replicas'}"
+        yield PoolShape(where, name, *pool.shape, classes.get(name, ""))
     for name, files in (ceph.filesystems if ceph else {}).items():
-        yield PoolShape(f"ceph.filesystems.{name}.metadata_replicas", name_metadata(name), files.metadata_replicas, 0, 0)
-    for own in design.plan.ceph.store.own[-1:] if design.plan.ceph.store else ():
-        yield PoolShape("ceph.object.metadata_replicas", own.name, own.size, 0, 0)
+        where, own = f"ceph.filesystems.{name}.metadata_replicas", name_metadata(name)
+        yield PoolShape(where, own, files.metadata_replicas, 0, 0, classes.get(own, ""))
+    for index in design.plan.ceph.store.own[-1:] if design.plan.ceph.store else ():
+        yield PoolShape("ceph.object.metadata_replicas", index.name, index.size, 0, 0, index.device_class)
 
 
-def _domains(design: Design) -> Counter[str]:
-    """Return hosts by failure domain."""
-    ceph = design.cluster.ceph
-    if ceph is None:
-        return Counter()
-    hosts = design.group(ceph.hosts)
-    if ceph.failure_domain == "host":
-        return Counter(host.name for host in hosts)
-    if ceph.failure_domain == "rack":
-        return Counter(host.rack for host in hosts)
-    return Counter(design.racks[host.rack].row for host in hosts if host.rack in design.racks)
+def _find_tier(design: Design, device_class: str) -> Tier | None:
+    """Return the hosts with drives of a class; None where there are none."""
+    return next((tier for tier in design.plan.ceph.tiers if tier.device_class == device_class), None)
+
+
+def name_groups(tier: Tier) -> str:
+    """Return the server groups with OSDs of a class."""
+    return list_names(dict.fromkeys(host.group for host in tier.hosts))
 
 
 class TooFewDomains(Rule):
@@ -76,15 +75,16 @@ class TooFewDomains(Rule):
     id, title = "CEP001", "fewer failure domains than copies"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph, domains = design.cluster.ceph, len(_domains(design))
         for pool in list_pools(design):
-            if ceph and domains < pool.size:
+            tier = _find_tier(design, pool.device_class)
+            if tier and tier.domains < pool.size:
+                groups, kind = name_groups(tier), tier.failure_domain
                 yield self.finding(
                     pool.where,
-                    f"pool {pool.name} ({pool.text}) needs {pool.size} {ceph.failure_domain}s and has {domains}",
-                    f"<= {domains} ({ceph.failure_domain}s with servers of {ceph.hosts})",
+                    f"pool {pool.name} ({pool.text}) needs {pool.size} {kind}s and has {tier.domains}",
+                    f"<= {tier.domains} ({kind}s with servers of {groups})",
                     str(pool.size),
-                    f"spread {ceph.hosts} over {pool.size} {ceph.failure_domain}s, or choose a smaller domain or pool size",
+                    f"spread {groups} over {pool.size} {kind}s, or choose a smaller domain or pool size",
                 )
 
 
@@ -108,22 +108,23 @@ class NoSelfHeal(Rule):
     id, severity, title = "CEP002", "warning", "no spare failure domain to heal into"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph, domains = design.cluster.ceph, len(_domains(design))
         for pool in list_pools(design):
-            if ceph and domains == pool.size:
+            tier = _find_tier(design, pool.device_class)
+            if tier and tier.domains == pool.size:
+                kind = tier.failure_domain
                 yield self.finding(
                     pool.where,
-                    f"pool {pool.name} ({pool.text}) uses all {domains} {ceph.failure_domain}s: a lost one is not rebuilt",
-                    f">= {pool.size + 1} {ceph.failure_domain}s",
-                    str(domains),
-                    f"{_grow(ceph)}, or expect to run degraded until repair",
+                    f"pool {pool.name} ({pool.text}) uses all {tier.domains} {kind}s: a lost one is not rebuilt",
+                    f">= {pool.size + 1} {kind}s",
+                    str(tier.domains),
+                    f"{_grow(tier)}, or expect to run degraded until repair",
                 )
 
 
-def _grow(ceph: Ceph) -> str:
-    if ceph.failure_domain == "host":
-        return f"raise servers.{ceph.hosts}.count"
-    return f"place servers of {ceph.hosts} in one more {ceph.failure_domain}"
+def _grow(tier: Tier) -> str:
+    if tier.failure_domain == "host":
+        return f"raise servers.{tier.hosts[0].group}.count"
+    return f"place servers of {name_groups(tier)} in one more {tier.failure_domain}"
 
 
 class FewReplicas(Rule):
@@ -222,71 +223,6 @@ def _domain(design: Design) -> str:
     return design.cluster.ceph.failure_domain if design.cluster.ceph else "host"
 
 
-class SharesAboveOne(Rule):
-    """Share the stored data out once.
-
-    What it checks:
-        The sum of `share` over all pools is at most 1.
-
-    Why it matters:
-        Placement groups are dealt by these shares: too many per OSD, and Ceph refuses to create the last pool.
-
-    How to fix:
-        Lower the shares so that they sum to 1.
-
-    Source:
-        Ceph: about 100 placement groups per OSD, hard limit mon_max_pg_per_osd.
-    """
-
-    id, title = "CEP007", "shares of pools above one"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph = design.cluster.ceph
-        total = sum(pool.share or 0 for pool in ceph.pools.values()) if ceph else 0
-        if total > 1 + 1e-9:
-            yield self.finding(
-                "ceph.pools", f"the pools' shares sum to {total:g}", "<= 1", f"{total:g}", "lower the shares to a sum of 1"
-            )
-
-
-class SharesBelowOne(Rule):
-    """Say of all stored data which pool will hold it.
-
-    What it checks:
-        Where every pool has a `share` they sum to 1, and where some say none there is something left for them.
-
-    Why it matters:
-        What can be stored, placement groups and the waterline follow from the shares. What no pool claims is dealt to all as they
-        claim, and a pool for which nothing is left is planned to stay empty.
-
-    How to fix:
-        Raise the shares to a sum of 1, or leave out that of the pool that takes the rest.
-
-    Source:
-        Derived: shares are parts of all that is stored. Room to grow is what `fill_target` and `expand_at` are for.
-    """
-
-    id, severity, title = "CEP021", "warning", "shares of pools do not come to one"
-
-    def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph = design.cluster.ceph
-        pools = ceph.pools if ceph else {}
-        total = sum(pool.share or 0 for pool in pools.values())
-        unsaid = [name for name, pool in pools.items() if pool.share is None]
-        if pools and not unsaid and total < 1 - 1e-9:
-            yield self.finding(
-                "ceph.pools", f"the pools' shares sum to {total:g}", "1", f"{total:g}", "raise the shares to a sum of 1"
-            )
-        elif unsaid and 1 - 1e-9 <= total <= 1 + 1e-9:
-            yield self.finding(
-                f"ceph.pools.{unsaid[0]}",
-                f"other pools share all there is: nothing is left for {list_names(unsaid)}",
-                "a share for every pool, or less for the others",
-                f"{total:g} without {list_names(unsaid)}",
-                f"give {unsaid[0]} a share, and take it from the others",
-            )
-
-
 class NoDrives(Rule):
     """Put OSDs on servers with data drives.
 
@@ -307,16 +243,48 @@ class NoDrives(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph = design.cluster.ceph
-        hosts = design.group(ceph.hosts) if ceph else []
-        block = design.catalogue.server(hosts[0].model) if hosts else None
-        if ceph and block and not block.drives:
-            yield self.finding(
-                "ceph.hosts",
-                f"{ceph.hosts} ({hosts[0].model}) has no data drives",
-                "a model with drives",
-                "none in the catalogue",
-                "choose a storage model, or add drives to your own catalogue file",
-            )
+        for name in ceph.groups if ceph else ():
+            hosts = design.group(name)
+            block = design.catalogue.server(hosts[0].model) if hosts else None
+            if block and not block.drives:
+                yield self.finding(
+                    "ceph.hosts",
+                    f"{name} ({hosts[0].model}) has no data drives",
+                    "a model with drives",
+                    "none in the catalogue",
+                    "choose a storage model, or add drives to your own catalogue file",
+                )
+
+
+class NoSuchDrives(Rule):
+    """Lay pools on drives that there are.
+
+    What it checks:
+        The `device_class` of each pool is that of a group of `ceph.hosts`.
+
+    Why it matters:
+        CRUSH finds no OSD for the pool: its placement groups never become active, and whoever writes to it waits.
+
+    How to fix:
+        Name a group with such drives under `ceph.hosts`, or another class.
+
+    Source:
+        Ceph documentation, CRUSH maps, device classes: a rule takes OSDs of its class alone.
+    """
+
+    id, title = "CEP036", "pool on drives that there are not"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        ceph, classes = design.cluster.ceph, [tier.device_class for tier in design.plan.ceph.tiers]
+        for name, pool in (ceph.pools if ceph and classes else {}).items():
+            if pool.device_class and pool.device_class not in classes:
+                yield self.finding(
+                    f"ceph.pools.{name}.device_class",
+                    f"pool {name} is for drives of class {pool.device_class}, and no host of Ceph has any",
+                    list_names(classes),
+                    pool.device_class,
+                    "name a group with such drives under ceph.hosts, or leave device_class out",
+                )
 
 
 class IdleMaintenance(Rule):

@@ -11,6 +11,7 @@ from cluster_model.checks.registry import Rule
 from cluster_model.checks.services.ceph import list_pools
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.plan.model.ceph import CephNeeds
 
 GROUPS = {
     "ceph.hosts": "OSDs",
@@ -28,8 +29,21 @@ def list_groups(design: Design) -> dict[str, str]:
     ceph = design.cluster.ceph
     if ceph is None:
         return {}
-    named = (ceph.hosts, ceph.monitors, ceph.metadata_hosts, ceph.object.hosts if ceph.object else None)
-    return {where: name for where, name in zip(GROUPS, named, strict=True) if name is not None}
+    named = {"ceph.hosts": ceph.groups[0]}
+    if not isinstance(ceph.hosts, str):
+        named = {f"ceph.hosts.{index}": name for index, name in enumerate(ceph.hosts)}
+    others = {
+        "ceph.monitors": ceph.monitors,
+        "ceph.metadata_hosts": ceph.metadata_hosts,
+        "ceph.object.hosts": ceph.object.hosts if ceph.object else None,
+    }
+    return named | {where: name for where, name in others.items() if name is not None}
+
+
+def list_needs(design: Design) -> Iterator[CephNeeds]:
+    """Yield what daemons take of the host that has the most of them, of each group of hosts."""
+    for tier in design.plan.ceph.tiers:
+        yield from tier.needs
 
 
 class ManyReplicas(Rule):
@@ -179,16 +193,17 @@ class CopiesInOneRack(Rule):
         ceph = design.cluster.ceph
         if ceph is None or ceph.failure_domain != "host":
             return
-        racks = Counter(host.rack for host in design.group(ceph.hosts))
         for pool in list_pools(design):
+            hosts = [host for host in design.plan.ceph.hosts if host.device_class == pool.device_class]
+            groups, racks = list_names(dict.fromkeys(host.group for host in hosts)), Counter(host.rack for host in hosts)
             rack, count = racks.most_common(1)[0] if racks else ("", 0)
             if count >= pool.size > 1:
                 yield self.finding(
                     "ceph.failure_domain",
-                    f"rack {rack} has {count} hosts of {ceph.hosts}, and may hold all {pool.size} copies of pool {pool.name}",
+                    f"rack {rack} has {count} hosts of {groups}, and may hold all {pool.size} copies of pool {pool.name}",
                     f"racks as the failure domain, or fewer than {pool.size} hosts in each",
                     "host",
-                    f"set failure_domain to rack, or spread {ceph.hosts} over more racks",
+                    f"set failure_domain to rack, or spread {groups} over more racks",
                 )
                 return
 
@@ -218,10 +233,10 @@ class CephOnGpuServers(Rule):
             if servers and servers[0].gpus:
                 yield self.finding(
                     where,
-                    f"{GROUPS[where]} of Ceph run on {name}, which have GPUs",
+                    f"{GROUPS[where.rstrip('.0123456789')]} of Ceph run on {name}, which have GPUs",
                     "storage or control servers",
                     f"{name} ({servers[0].model})",
-                    f"name a group of storage{'' if where == 'ceph.hosts' else ' or control'} servers",
+                    f"name a group of storage{'' if where.startswith('ceph.hosts') else ' or control'} servers",
                 )
 
 
@@ -279,17 +294,19 @@ class TooLittleMemory(Rule):
     id, title = "CEP023", "too little memory for OSDs"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph, needs = design.cluster.ceph, design.plan.ceph.needs
-        if ceph is None or needs is None or not needs.has_memory_gib or needs.memory_gib <= needs.has_memory_gib:
-            return
-        most = int(needs.most_osd_memory_gib * 2) / 2
-        yield self.finding(
-            "ceph.osd_memory_gib" if ceph.osd_memory_gib else "ceph.hosts",
-            f"{needs.osds} OSDs of {needs.osd_memory_gib:g} GiB do not fit into {needs.host}",
-            f">= {needs.memory_gib:.0f} GiB of memory",
-            f"{needs.has_memory_gib} GiB",
-            f"set osd_memory_gib to {most:g}, or have more memory" if most >= 2 else "have more memory, or fewer OSDs on a host",
-        )
+        ceph = design.cluster.ceph
+        for needs in list_needs(design):
+            if ceph is None or not needs.has_memory_gib or needs.memory_gib <= needs.has_memory_gib:
+                continue
+            most = int(needs.most_osd_memory_gib * 2) / 2
+            fix = f"set osd_memory_gib to {most:g}, or have more memory"
+            yield self.finding(
+                "ceph.osd_memory_gib" if ceph.osd_memory_gib else "ceph.hosts",
+                f"{needs.osds} OSDs of {needs.osd_memory_gib:g} GiB do not fit into {needs.host}",
+                f">= {needs.memory_gib:.0f} GiB of memory",
+                f"{needs.has_memory_gib} GiB",
+                fix if most >= 2 else "have more memory, or fewer OSDs on a host",
+            )
 
 
 class FewCores(Rule):
@@ -313,15 +330,16 @@ class FewCores(Rule):
     id, severity, title = "CEP024", "warning", "few cores for OSDs"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph, needs = design.cluster.ceph, design.plan.ceph.needs
-        if ceph is not None and needs is not None and 0 < needs.has_cores < needs.cores:
-            yield self.finding(
-                "ceph.osds_per_device" if ceph.osds_per_device > 1 else "ceph.hosts",
-                f"{needs.osds} OSDs share {needs.has_cores} cores of {needs.host}",
-                f">= {needs.cores} cores",
-                str(needs.has_cores),
-                "have more cores" + (", or one OSD on each drive" if ceph.osds_per_device > 1 else ""),
-            )
+        ceph = design.cluster.ceph
+        for needs in list_needs(design):
+            if ceph is not None and 0 < needs.has_cores < needs.cores:
+                yield self.finding(
+                    "ceph.osds_per_device" if ceph.osds_per_device > 1 else "ceph.hosts",
+                    f"{needs.osds} OSDs share {needs.has_cores} cores of {needs.host}",
+                    f">= {needs.cores} cores",
+                    str(needs.has_cores),
+                    "have more cores" + (", or one OSD on each drive" if ceph.osds_per_device > 1 else ""),
+                )
 
 
 class SlowPorts(Rule):
@@ -346,13 +364,13 @@ class SlowPorts(Rule):
     id, severity, title = "CEP025", "warning", "storage ports far slower than drives"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        needs = design.plan.ceph.needs
-        if needs is not None and 0 < needs.has_mb_per_s < HALF * needs.drive_mb_per_s:
-            gbps = needs.drive_mb_per_s / 125
-            yield self.finding(
-                "ceph.hosts",
-                f"drives of {needs.host} give {gbps:,.0f} Gb/s, and its storage ports carry {needs.has_mb_per_s / 125:,.0f}",
-                f">= {HALF * gbps:,.0f} Gb/s in the storage network",
-                f"{needs.has_mb_per_s / 125:,.0f} Gb/s",
-                "have more or faster storage ports, or fewer drives in a host",
-            )
+        for needs in list_needs(design):
+            if 0 < needs.has_mb_per_s < HALF * needs.drive_mb_per_s:
+                gbps = needs.drive_mb_per_s / 125
+                yield self.finding(
+                    "ceph.hosts",
+                    f"drives of {needs.host} give {gbps:,.0f} Gb/s, and its storage ports carry {needs.has_mb_per_s / 125:,.0f}",
+                    f">= {HALF * gbps:,.0f} Gb/s in the storage network",
+                    f"{needs.has_mb_per_s / 125:,.0f} Gb/s",
+                    "have more or faster storage ports, or fewer drives in a host",
+                )

@@ -1,5 +1,5 @@
 # ruff: noqa: D102  (what `find` does stands in Rule)
-"""Rules about how far Ceph is filled. Part of the CEP family."""
+"""Rules about how far Ceph is filled, and by which pools. Part of the CEP family."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from math import ceil
 
 from cluster_model.checks.design import Design
 from cluster_model.checks.registry import Rule
+from cluster_model.checks.services.ceph import name_groups
+from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic
+from cluster_model.intent.services.ceph import CephPool
 from cluster_model.plan.model.ceph import cut_fill
 
 UNEVEN = 1.05
@@ -40,18 +43,19 @@ class AboveWaterline(Rule):
     id, title = "CEP006", "fill target above what can heal"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph = design.plan.ceph
-        if not ceph.fill_target or not ceph.waterline or ceph.fill_target <= ceph.waterline:
-            return
-        worst = ceph.lost_host
-        what = f"the other hosts cannot take over {worst.name}" if worst and worst.fullest > ceph.fullest else "OSDs are nearfull"
-        yield self.finding(
-            "ceph.fill_target",
-            f"at a fill of {ceph.fill_target:g} {what}",
-            f"<= {cut_fill(ceph.waterline):g} (the waterline)",
-            f"{ceph.fill_target:g}",
-            f"set fill_target to {cut_fill(ceph.waterline, 2):g} or lower, or add hosts; gpuyard storage shows what limits",
-        )
+        for tier in design.plan.ceph.tiers:
+            if not tier.fill_target or not tier.waterline or tier.fill_target <= tier.waterline:
+                continue
+            worst, what = tier.lost_host, "OSDs are nearfull"
+            if worst and worst.fullest > tier.fullest:
+                what = f"the other hosts cannot take over {worst.name}"
+            yield self.finding(
+                "ceph.fill_target",
+                f"at a fill of {tier.fill_target:g} {what}",
+                f"<= {cut_fill(tier.waterline):g} (the waterline)",
+                f"{tier.fill_target:g}",
+                f"set fill_target to {cut_fill(tier.waterline, 2):g} or lower, or add hosts; gpuyard storage shows what limits",
+            )
 
 
 class ExpandTooLate(Rule):
@@ -74,18 +78,18 @@ class ExpandTooLate(Rule):
     id, title = "CEP018", "servers ordered too late"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph = design.plan.ceph
-        most, why = ceph.waterline, "the waterline"
-        if ceph.fill_target and ceph.fill_target < most:
-            most, why = ceph.fill_target, "fill_target"
-        if ceph.expand_at and most and ceph.expand_at >= most:
-            yield self.finding(
-                "ceph.expand_at",
-                f"servers are ordered at a fill of {ceph.expand_at:g}, when {why} is reached",
-                f"< {cut_fill(most):g} ({why})",
-                f"{ceph.expand_at:g}",
-                f"set expand_at to {cut_fill(most * 0.8, 2):g}, or to what leaves you the time to order and to move data",
-            )
+        for tier in design.plan.ceph.tiers:
+            most, why = tier.waterline, "the waterline"
+            if tier.fill_target and tier.fill_target < most:
+                most, why = tier.fill_target, "fill_target"
+            if tier.expand_at and most and tier.expand_at >= most:
+                yield self.finding(
+                    "ceph.expand_at",
+                    f"servers are ordered at a fill of {tier.expand_at:g}, when {why} is reached",
+                    f"< {cut_fill(most):g} ({why})",
+                    f"{tier.expand_at:g}",
+                    f"set expand_at to {cut_fill(most * 0.8, 2):g}, or to what leaves you the time to order and to move data",
+                )
 
 
 class IdleCapacity(Rule):
@@ -109,17 +113,17 @@ class IdleCapacity(Rule):
     id, severity, title = "CEP019", "warning", "capacity that no copy can use"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph, intent = design.plan.ceph, design.cluster.ceph
-        if intent and ceph.fullest_domain > UNEVEN:
-            idle = ceph.raw_tb * (1 - 1 / ceph.fullest_domain)
-            domains = f"{ceph.failure_domain}s" if ceph.domains > 1 else ceph.failure_domain
-            yield self.finding(
-                "ceph.failure_domain",
-                f"of {ceph.raw_tb:,.0f} TB {idle:,.0f} stay empty: {ceph.domains} {domains} do not fill alike",
-                f"{ceph.failure_domain}s of one size, or more of them than copies",
-                f"{ceph.domains} {domains}",
-                f"spread {intent.hosts} evenly, or over more {ceph.failure_domain}s; gpuyard storage shows what can be stored",
-            )
+        for tier in design.plan.ceph.tiers:
+            if tier.fullest_domain > UNEVEN:
+                idle, kind = tier.raw_tb * (1 - 1 / tier.fullest_domain), tier.failure_domain
+                domains = f"{kind}s" if tier.domains > 1 else kind
+                yield self.finding(
+                    "ceph.failure_domain",
+                    f"of {tier.raw_tb:,.0f} TB {idle:,.0f} stay empty: {tier.domains} {domains} do not fill alike",
+                    f"{kind}s of one size, or more of them than copies",
+                    f"{tier.domains} {domains}",
+                    f"spread {name_groups(tier)} evenly, or over more {kind}s; gpuyard storage shows what can be stored",
+                )
 
 
 class CrowdedRebuild(Rule):
@@ -144,20 +148,20 @@ class CrowdedRebuild(Rule):
     id, severity, title = "CEP020", "warning", "lost host is left to few others"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph, intent = design.plan.ceph, design.cluster.ceph
-        worst = ceph.lost_host
-        if intent is None or ceph.fill_target or worst is None:
-            return
-        even = ceph.raw_tb / (ceph.raw_tb - worst.raw_tb)
-        if worst.fullest_domain > max(even, ceph.fullest_domain) * CROWDED:
-            most, domain = worst.most_fill, ceph.failure_domain
-            yield self.finding(
-                "ceph.failure_domain",
-                f"{worst.name} is rebuilt by few others: above a fill of {cut_fill(most):g} they are nearfull",
-                f"one more {domain} with servers of {intent.hosts}, or a fill_target",
-                f"{ceph.domains} {domain}s",
-                f"place servers of {intent.hosts} in one more {domain}, or set fill_target to {cut_fill(most, 2):g}",
-            )
+        for tier in design.plan.ceph.tiers:
+            worst = tier.lost_host
+            if tier.fill_target or worst is None:
+                continue
+            even = tier.raw_tb / (tier.raw_tb - worst.raw_tb)
+            if worst.fullest_domain > max(even, tier.fullest_domain) * CROWDED:
+                most, domain, groups = worst.most_fill, tier.failure_domain, name_groups(tier)
+                yield self.finding(
+                    "ceph.failure_domain",
+                    f"{worst.name} is rebuilt by few others: above a fill of {cut_fill(most):g} they are nearfull",
+                    f"one more {domain} with servers of {groups}, or a fill_target",
+                    f"{tier.domains} {domain}s",
+                    f"place servers of {groups} in one more {domain}, or set fill_target to {cut_fill(most, 2):g}",
+                )
 
 
 class SlowRebuild(Rule):
@@ -182,17 +186,130 @@ class SlowRebuild(Rule):
     id, severity, title = "CEP026", "warning", "lost host is rebuilt slowly"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        intent, worst = design.cluster.ceph, design.plan.ceph.lost_host
-        if intent is None or worst is None or worst.hours <= intent.recovery.within_h:
-            return
-        recovery = intent.recovery
-        more = "more storage ports" if worst.limit == "network" else "more hosts"
-        if worst.limit == "drives" and recovery.osd_mb_per_s is None and recovery.profile != "high_recovery_ops":
-            more = "recovery.profile high_recovery_ops, or more hosts"
-        yield self.finding(
-            "ceph.recovery.within_h",
-            f"{worst.name} is rebuilt in {worst.hours:.1f} hours at the least, held up by the {worst.limit}",
-            f"<= {recovery.within_h:g} hours",
-            f"{worst.hours:.1f} hours",
-            f"have {more}, fill them less (fill_target), or set recovery.within_h to {ceil(worst.hours)}",
-        )
+        for tier in design.plan.ceph.tiers:
+            intent, worst = design.cluster.ceph, tier.lost_host
+            if intent is None or worst is None or worst.hours <= intent.recovery.within_h:
+                continue
+            recovery = intent.recovery
+            more = "more storage ports" if worst.limit == "network" else "more hosts"
+            if worst.limit == "drives" and recovery.osd_mb_per_s is None and recovery.profile != "high_recovery_ops":
+                more = "recovery.profile high_recovery_ops, or more hosts"
+            yield self.finding(
+                "ceph.recovery.within_h",
+                f"{worst.name} is rebuilt in {worst.hours:.1f} hours at the least, held up by the {worst.limit}",
+                f"<= {recovery.within_h:g} hours",
+                f"{worst.hours:.1f} hours",
+                f"have {more}, fill them less (fill_target), or set recovery.within_h to {ceil(worst.hours)}",
+            )
+
+
+def _list_sharing(design: Design) -> dict[str, dict[str, CephPool]]:
+    """Return the pools that share a class of drives, by where that is in words; empty ones where there is one class."""
+    ceph, tiers = design.cluster.ceph, design.plan.ceph.tiers
+    if ceph is None or len(tiers) < 2:
+        return {"": ceph.pools} if ceph else {}
+    return {f" on {tier.device_class}": {pool.name: ceph.pools[pool.name] for pool in tier.pools} for tier in tiers}
+
+
+class SharesAboveOne(Rule):
+    """Share the stored data out once.
+
+    What it checks:
+        The sum of `share` over all pools on one class of drives is at most 1.
+
+    Why it matters:
+        Placement groups are dealt by these shares: too many per OSD, and Ceph refuses to create the last pool.
+
+    How to fix:
+        Lower the shares so that they sum to 1.
+
+    Source:
+        Ceph: about 100 placement groups per OSD, hard limit mon_max_pg_per_osd.
+    """
+
+    id, title = "CEP007", "shares of pools above one"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for where, pools in _list_sharing(design).items():
+            total = sum(pool.share or 0 for pool in pools.values())
+            if total > 1 + 1e-9:
+                yield self.finding(
+                    "ceph.pools",
+                    f"the pools' shares{where} sum to {total:g}",
+                    "<= 1",
+                    f"{total:g}",
+                    "lower the shares to a sum of 1",
+                )
+
+
+class SharesBelowOne(Rule):
+    """Say of all stored data which pool will hold it.
+
+    What it checks:
+        Where every pool on a class of drives has a `share` they sum to 1, and where some say none there is something left for
+        them.
+
+    Why it matters:
+        What can be stored, placement groups and the waterline follow from the shares. What no pool claims is dealt to all as they
+        claim, and a pool for which nothing is left is planned to stay empty.
+
+    How to fix:
+        Raise the shares to a sum of 1, or leave out that of the pool that takes the rest.
+
+    Source:
+        Derived: shares are parts of all that is stored there. Room to grow is what `fill_target` and `expand_at` are for.
+    """
+
+    id, severity, title = "CEP021", "warning", "shares of pools do not come to one"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        for where, pools in _list_sharing(design).items():
+            total = sum(pool.share or 0 for pool in pools.values())
+            unsaid = [name for name, pool in pools.items() if pool.share is None]
+            if pools and not unsaid and total < 1 - 1e-9:
+                yield self.finding(
+                    "ceph.pools",
+                    f"the pools' shares{where} sum to {total:g}",
+                    "1",
+                    f"{total:g}",
+                    "raise the shares to a sum of 1",
+                )
+            elif unsaid and 1 - 1e-9 <= total <= 1 + 1e-9:
+                yield self.finding(
+                    f"ceph.pools.{unsaid[0]}",
+                    f"other pools share all there is{where}: nothing is left for {list_names(unsaid)}",
+                    "a share for every pool, or less for the others",
+                    f"{total:g} without {list_names(unsaid)}",
+                    f"give {unsaid[0]} a share, and take it from the others",
+                )
+
+
+class UnusedDrives(Rule):
+    """Lay a pool on every class of drives.
+
+    What it checks:
+        With several classes of drives each has a pool.
+
+    Why it matters:
+        A pool lies on one class, by default that of the first group. The others are paid for, powered, and stay empty.
+
+    How to fix:
+        Add a pool with that `device_class`, or take the group out of `ceph.hosts`.
+
+    Source:
+        Derived from `device_class`.
+    """
+
+    id, severity, title = "CEP037", "warning", "drives that no pool lies on"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        tiers = design.plan.ceph.tiers
+        for tier in tiers if any(tier.pools for tier in tiers) else ():
+            if not tier.pools and not tier.small:
+                yield self.finding(
+                    "ceph.pools",
+                    f"no pool lies on drives of class {tier.device_class}, of which there are {tier.raw_tb:,.0f} TB",
+                    f"a pool with device_class {tier.device_class}",
+                    "none",
+                    f"add one, or take {name_groups(tier)} out of ceph.hosts",
+                )

@@ -306,7 +306,7 @@ class WorkersOnStorage(Rule):
         kubernetes, storage, ceph = design.cluster.kubernetes, design.cluster.networks.storage, design.cluster.ceph
         if kubernetes is None:
             return
-        holders = {ceph.hosts} if ceph is not None else set()
+        holders = set(ceph.groups) if ceph is not None else set()
         holders |= set(storage.nvme_of.targets) if storage is not None and storage.nvme_of is not None else set()
         both = [name for name in kubernetes.workers if name in holders]
         if both:

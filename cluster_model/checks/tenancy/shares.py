@@ -227,7 +227,7 @@ class QuotasAboveStore(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph = design.plan.ceph
-        room = {pool.name: pool.share * ceph.stored_tb(ceph.waterline) for pool in ceph.pools}
+        room = {pool.name: pool.share * tier.usable_tb for tier in ceph.tiers for pool in tier.pools}
         promised: dict[tuple[str, str, str], list[tuple[str, float]]] = {}
         for tenant in design.plan.tenants:
             for folder in tenant.folders:

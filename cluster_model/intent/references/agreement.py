@@ -172,7 +172,10 @@ def _check_cables(cables: Cables) -> Iterator[Diagnostic]:
 def _check_policies(cluster: Cluster) -> Iterator[Diagnostic]:
     named: list[tuple[str, str]] = []
     if cluster.ceph is not None:
-        named.append(("ceph.hosts", cluster.ceph.hosts))
+        hosts = cluster.ceph.hosts
+        named += (
+            [("ceph.hosts", hosts)] if isinstance(hosts, str) else [(f"ceph.hosts.{n}", name) for n, name in enumerate(hosts)]
+        )
         if cluster.ceph.monitors is not None:
             named.append(("ceph.monitors", cluster.ceph.monitors))
         if cluster.ceph.metadata_hosts is not None:

@@ -31,6 +31,7 @@ EXAMPLES: dict[str, Any] = {
     "window": "22:00-06:00",
     "latency_ms": 50,
     "share": 0.5,
+    "device_class": "hdd",
     "filesystems": {"home": {"pools": ["datasets", "archive"]}},
     "home.pool": "archive",
     "quota_tb": 50,
@@ -58,7 +59,9 @@ class CephPool(Model):
     erasure: Annotated[str, Field(pattern=ERASURE)] | None = None
     """Erasure code as k+m, e.g. `4+2`."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Part of the stored data that this pool will hold; pools that say none share the rest evenly."""
+    """Part of what is stored on its class of drives that this pool will hold; pools that say none share the rest evenly."""
+    device_class: Literal["ssd", "hdd"] | None = None
+    """Class of drives that it lies on. Default: that of the first group of `ceph.hosts`."""
     application: Name | None = None
     """What the pool is for, as Ceph tags it: `rbd` for block devices, `cephfs`, `rgw`, or a name of your own. Default: `cephfs`
     where a file system lies in it, `rgw` where the object store does, else `rbd`."""
@@ -78,8 +81,9 @@ class CephRecovery(Model):
     profile: Literal["balanced", "high_client_ops", "high_recovery_ops"] = "balanced"
     """Ceph's mClock profile meanwhile, which keeps a half, two fifths or seven tenths of an OSD for rebuilding."""
     osd_mb_per_s: Annotated[float, Field(gt=0, le=20_000)] | None = None
-    """What one OSD was seen to take in meanwhile, MB/s (10^6 bytes). Default: the profile's part of what Ceph takes a drive for,
-    1200 MiB/s for flash and 150 MiB/s for one that spins, which pays for reads too."""
+    """What one OSD was seen to take in meanwhile, MB/s (10^6 bytes), on drives of the first group's class. Default, and for other
+    classes: the profile's part of what Ceph takes a drive for, 1200 MiB/s for flash and 150 MiB/s for one that spins, which pays
+    for reads too."""
     within_h: Annotated[float, Field(gt=0, le=1000)] = 24
     """Hours within which a lost host should be rebuilt; more are told."""
 
@@ -140,8 +144,9 @@ class CephObject(Model):
 class Ceph(Model):
     """Ceph on the storage servers."""
 
-    hosts: Name
-    """Server group with the OSDs."""
+    hosts: Name | Annotated[list[Name], Field(min_length=1)]
+    """Server group with the OSDs, or several, such as `[flash, archive]`. Each has one class of drives, by its model: `ssd` for
+    flash, `hdd` for drives that spin. Pools lie on the class of the first group, unless they name another."""
     deploy: Literal["cephadm", "packages"] = "cephadm"
     """How its daemons come to run: `cephadm`, in containers; `packages`, the distribution's own. playbooks/ceph.yml does
     either."""
@@ -151,7 +156,7 @@ class Ceph(Model):
     """Memory that an OSD may take for itself and its cache, GiB. Default: Ceph's 4, or what cephadm gives it, which is 0.7 of the
     host's memory for all of its daemons."""
     osds_per_device: Annotated[int, Field(ge=1, le=8)] = 1
-    """OSDs on each data drive; large flash drives may carry two or more."""
+    """OSDs on each data drive of flash, of which large ones may carry two or more; a drive that spins has one."""
     monitors: Name | None = None
     """Server group with the monitors; default: the control servers that are on the storage network, else `hosts`."""
     monitor_count: Annotated[int, Field(ge=1, le=9)] = 3
@@ -176,6 +181,11 @@ class Ceph(Model):
     """How fast what a lost server held is rebuilt."""
     maintenance: CephMaintenance | None = None
     """When the balancer and `playbooks/ceph_expand.yml` may move data, and how fast. Default: any hour, by `recovery.profile`."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The server groups with OSDs."""
+        return tuple(dict.fromkeys([self.hosts] if isinstance(self.hosts, str) else self.hosts))
 
     def find_application(self, pool: str) -> str:
         """Return what a pool is for."""

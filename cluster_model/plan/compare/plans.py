@@ -28,9 +28,8 @@ _CEPH = {
     "pools",
     "filesystems",
     "store",
-    "fullest_domain",
-    "fullest",
-    "losses",
+    "groups",
+    "tiers",
 }  # with the servers, one by one, or follow from them
 
 
@@ -115,6 +114,7 @@ def compare_plans(old: Plan, new: Plan) -> Comparison:
     found.settings.extend(_compare_fields("site", old.site, new.site))
     found.settings.extend(_compare_fields("ceph", old.ceph, new.ceph, skip=_CEPH))
     found.settings.extend(_compare_named("monitor", old.ceph.monitors, new.ceph.monitors))
+    found.settings.extend(_compare_named("OSDs of group", old.ceph.groups, new.ceph.groups))
     found.settings.extend(_compare_named("pool", old.ceph.pools, new.ceph.pools))
     found.settings.extend(_compare_named("file system", old.ceph.filesystems, new.ceph.filesystems))
     found.settings.extend(_compare_named("object store", filter(None, [old.ceph.store]), filter(None, [new.ceph.store])))

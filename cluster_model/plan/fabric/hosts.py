@@ -189,7 +189,7 @@ class HostWirer(Wirer):
         ceph = self.ctx.cluster.ceph
         separate = getattr(self.shape.intent, "ceph_cluster", "shared") == "separate"
         services = self.shape.kind.services
-        for part, purpose in enumerate(services if separate and ceph and ceph.hosts == server.group else services[:1]):
+        for part, purpose in enumerate(services if separate and ceph and server.group in ceph.groups else services[:1]):
             address = f"{text(cut.service(part, unit, number))}/32"
             gateways = tuple(port.gateway for port in ports)
             names = tuple(port.name for port in ports)

@@ -29,6 +29,17 @@ def find_fill(ratio: float, fullest: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class OsdGroup:
+    """A server group with OSDs, and the drives that each of its servers has for them."""
+
+    name: str
+    device_class: str  # ssd | hdd
+    drives: int
+    drive_tb: float
+    per_drive: int  # OSDs on each
+
+
+@dataclass(frozen=True, slots=True)
 class OsdHost:
     """A server with an OSD on each of its data drives."""
 
@@ -40,6 +51,8 @@ class OsdHost:
     osd_tb: float
     storage_gbps: int  # of its ports in the storage network
     address: str = ""  # in it, without length
+    group: str = ""  # its server group
+    device_class: str = "ssd"  # ssd | hdd: of its OSDs
 
     @property
     def raw_tb(self) -> float:
@@ -55,9 +68,10 @@ class PlacedPool:
     size: int
     k: int
     m: int
-    share: float  # of what is stored
+    share: float  # of what is stored on drives of its class
     pgs: int  # placement groups
     application: str = "rbd"
+    device_class: str = "ssd"  # of the drives that it lies on
 
     @property
     def overhead(self) -> float:
@@ -190,50 +204,25 @@ class MaintenanceHours:
 
 
 @dataclass(frozen=True, slots=True)
-class CephCluster:
-    """Ceph's hosts, pools, and how far they can be filled; without hosts where there is no Ceph."""
+class Tier:
+    """OSDs of one class of drives with their hosts, and the pools that lie on them: how far these can be filled."""
 
-    hosts: tuple[OsdHost, ...] = ()
-    failure_domain: str = "host"
-    device_class: str = "ssd"
-    pools: tuple[PlacedPool, ...] = ()
+    device_class: str
+    failure_domain: str
+    hosts: tuple[OsdHost, ...]
+    pools: tuple[PlacedPool, ...] = ()  # whose shares sum to 1
+    small: tuple[PlacedPool, ...] = ()  # of metadata and of gateways: they hold next to nothing
     fullest_domain: float = 0.0  # fill of the fullest failure domain for each part of fill, all hosts there
     fullest: float = 0.0  # fill of the fullest OSD, likewise
     losses: tuple[CephLoss, ...] = ()
     fill_target: float = 0.0  # 0: none
     expand_at: float = 0.0  # 0: none
-    fsid: str = ""
-    monitors: tuple[DaemonHost, ...] = ()
-    public_network: str = ""  # of clients, monitors and OSDs
-    cluster_network: str = ""  # of OSDs among themselves; empty where that is the public one
-    osds_per_device: int = 1
-    recovery_profile: str = "balanced"
-    deploy: str = "cephadm"  # cephadm | packages
-    osd_memory_gib: float = 0.0  # 0: as Ceph or cephadm has it
-    needs: CephNeeds | None = None  # None without hosts
-    filesystems: tuple[CephFiles, ...] = ()
-    store: ObjectStore | None = None
-    maintenance: MaintenanceHours | None = None
+    needs: tuple[CephNeeds, ...] = ()  # of each group of hosts
 
     @property
     def osds(self) -> int:
         """Return how many OSDs there are."""
         return sum(host.osds for host in self.hosts)
-
-    @property
-    def managers(self) -> tuple[DaemonHost, ...]:
-        """Return the servers with a manager, of which one is active: those of the first two monitors."""
-        return self.monitors[:2]
-
-    @property
-    def gateways(self) -> tuple[DaemonHost, ...]:
-        """Return the servers with a gateway to the object store; none without one."""
-        return self.store.servers if self.store else ()
-
-    @property
-    def all_pools(self) -> tuple[PlacedPool, ...]:
-        """Return all pools, those of metadata and of gateways last, which hold next to nothing."""
-        return (*self.pools, *(each.metadata for each in self.filesystems), *(self.store.own if self.store else ()))
 
     @property
     def raw_tb(self) -> float:
@@ -264,12 +253,17 @@ class CephCluster:
     @property
     def pgs_per_osd(self) -> float:
         """Return placement groups that an OSD has a copy or chunk of, in the mean."""
-        return sum(pool.pgs * pool.size for pool in self.all_pools) / self.osds if self.osds else 0.0
+        return sum(pool.pgs * pool.size for pool in (*self.pools, *self.small)) / self.osds if self.osds else 0.0
 
     @property
     def overhead(self) -> float:
         """Return raw bytes for each byte stored, over all pools; 0 without pools."""
         return sum(pool.share * pool.overhead for pool in self.pools)
+
+    @property
+    def usable_tb(self) -> float:
+        """Return what all pools hold at the waterline, copies counted once."""
+        return self.stored_tb(self.waterline)
 
     def stored_tb(self, fill: float) -> float:
         """Return what all pools hold at a fill, copies counted once."""
@@ -288,3 +282,56 @@ class CephCluster:
         """Return the fills to look out for, in their order of rank: those of the intent, the waterline, and full."""
         told = {"expand_at": self.expand_at, "fill_target": self.fill_target}
         return {name: fill for name, fill in told.items() if fill} | {"waterline": self.waterline, "full": self.full_at}
+
+
+@dataclass(frozen=True, slots=True)
+class CephCluster:
+    """Ceph's hosts and pools, and what all of them go by; without hosts where there is no Ceph."""
+
+    hosts: tuple[OsdHost, ...] = ()
+    failure_domain: str = "host"
+    pools: tuple[PlacedPool, ...] = ()
+    groups: tuple[OsdGroup, ...] = ()
+    tiers: tuple[Tier, ...] = ()  # by the class of drives
+    fill_target: float = 0.0  # 0: none
+    expand_at: float = 0.0  # 0: none
+    fsid: str = ""
+    monitors: tuple[DaemonHost, ...] = ()
+    public_network: str = ""  # of clients, monitors and OSDs
+    cluster_network: str = ""  # of OSDs among themselves; empty where that is the public one
+    recovery_profile: str = "balanced"
+    deploy: str = "cephadm"  # cephadm | packages
+    osd_memory_gib: float = 0.0  # 0: as Ceph or cephadm has it
+    filesystems: tuple[CephFiles, ...] = ()
+    store: ObjectStore | None = None
+    maintenance: MaintenanceHours | None = None
+
+    @property
+    def osds(self) -> int:
+        """Return how many OSDs there are."""
+        return sum(host.osds for host in self.hosts)
+
+    @property
+    def raw_tb(self) -> float:
+        """Return the capacity of all OSDs."""
+        return sum(host.raw_tb for host in self.hosts)
+
+    @property
+    def managers(self) -> tuple[DaemonHost, ...]:
+        """Return the servers with a manager, of which one is active: those of the first two monitors."""
+        return self.monitors[:2]
+
+    @property
+    def gateways(self) -> tuple[DaemonHost, ...]:
+        """Return the servers with a gateway to the object store; none without one."""
+        return self.store.servers if self.store else ()
+
+    @property
+    def all_pools(self) -> tuple[PlacedPool, ...]:
+        """Return all pools, those of metadata and of gateways last, which hold next to nothing."""
+        return (*self.pools, *list_small(self.filesystems, self.store))
+
+
+def list_small(filesystems: tuple[CephFiles, ...], store: ObjectStore | None) -> tuple[PlacedPool, ...]:
+    """Return pools of metadata and of gateways."""
+    return (*(each.metadata for each in filesystems), *(store.own if store else ()))

@@ -18,11 +18,14 @@ from cluster_model.plan.model.ceph import (
     DaemonHost,
     MaintenanceHours,
     ObjectStore,
+    OsdGroup,
     OsdHost,
     PlacedPool,
+    Tier,
+    list_small,
 )
 from cluster_model.plan.services.addresses import find_address
-from cluster_model.plan.services.filesystems import LEAST_PGS, plan_files, round_pgs
+from cluster_model.plan.services.filesystems import LEAST_PGS, Place, plan_files, round_pgs
 from cluster_model.plan.services.gateways import plan_store
 from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses, share_raw
 
@@ -50,53 +53,86 @@ OSD_CORES = {"ssd": 2, "hdd": 1}
 """Cores of an OSD: two under a heavy load, one for archives. Source: Ceph, doc/start/hardware-recommendations.rst."""
 
 
-def plan_ceph(cluster: Cluster, model: ServerBlock | None, servers: Sequence[Server], racks: Sequence[Rack]) -> CephCluster:
+def plan_ceph(
+    cluster: Cluster, models: Mapping[str, ServerBlock], servers: Sequence[Server], racks: Sequence[Rack]
+) -> CephCluster:
     """Return Ceph as planned; without hosts where the intent has no Ceph, or its hosts no drives.
 
     Args:
         cluster: the intent.
-        model: the hosts' model; None where there is no Ceph.
+        models: the model of each group of hosts, by its name.
         servers: servers that are built.
         racks: racks that they stand in.
     """
-    ceph, drives = cluster.ceph, model.drives if model else None
-    if ceph is None or model is None or drives is None:
+    ceph = cluster.ceph
+    if ceph is None:
         return CephCluster()
     rows = {rack.name: rack.row for rack in racks}
-    hosts = tuple(_plan_host(ceph, drives, server, rows) for server in servers if server.group == ceph.hosts)
+    drives = {name: models[name].drives for name in ceph.groups if name in models}
+    groups = tuple(_plan_group(name, found, ceph.osds_per_device) for name, found in drives.items() if found is not None)
+    hosts = tuple(_plan_host(ceph, group, server, rows) for group in groups for server in servers if server.group == group.name)
     if not hosts:
         return CephCluster()
-    device_class = "hdd" if drives.rotational else "ssd"  # as BlueStore takes a drive, ObjectStore::get_default_device_class
-    pools = tuple(_plan_pools(ceph, sum(host.osds for host in hosts)))
-    recovery = ceph.recovery
-    mb_per_s = recovery.osd_mb_per_s or DRIVE_MB_PER_S[device_class] * RECOVERY[recovery.profile] / ceph.osds_per_device
-    terms = Terms(ceph.imbalance, mb_per_s, recovery.osd_mb_per_s is not None, ceph.fill_target or 0.0)
+    classes = tuple(dict.fromkeys(host.device_class for host in hosts))
+    osds = {each: sum(host.osds for host in hosts if host.device_class == each) for each in classes}
+    pools = tuple(_plan_pools(ceph, osds))
     monitors = _list_hosts(cluster, servers)[: ceph.monitor_count]
-    groups = sum(host.osds for host in hosts) * PGS_PER_OSD
-    files = tuple(plan_files(ceph, _list_hosts(cluster, servers, ceph.metadata_hosts), groups, servers))
+    fast = "ssd" if "ssd" in osds else classes[0]  # what is small and often asked for lies on flash where there is any
+    place = Place(fast, osds[fast] * PGS_PER_OSD)
+    files = tuple(plan_files(ceph, _list_hosts(cluster, servers, ceph.metadata_hosts), place, servers))
     able = _list_hosts(cluster, servers, ceph.object.hosts if ceph.object else None)
-    store = plan_store(cluster.name, cluster.site.domain, ceph, able, groups)
+    store = plan_store(cluster.name, cluster.site.domain, ceph, able, place)
+    daemons, small = _list_daemons(monitors, files, store), list_small(files, store)
     return CephCluster(
         hosts,
         ceph.failure_domain,
-        device_class,
         pools,
-        *find_fullest(hosts, pools, ceph.imbalance),
-        list_losses(hosts, pools, terms),
+        groups,
+        tuple(_plan_tier(ceph, each, models, groups, hosts, pools, small, daemons) for each in classes),
         ceph.fill_target or 0.0,
         ceph.expand_at or 0.0,
         ceph.fsid or str(uuid5(NAMESPACE_DNS, f"ceph.{cluster.name}.{cluster.site.domain}")),
         monitors,
         _find_range(ceph, servers, "storage"),
         _find_range(ceph, servers, "ceph-cluster"),
-        ceph.osds_per_device,
-        recovery.profile,
+        ceph.recovery.profile,
         ceph.deploy,
         ceph.osd_memory_gib or 0.0,
-        _find_needs(ceph, model, hosts, _list_daemons(monitors, files, store), device_class),
         files,
         store,
         _plan_maintenance(ceph),
+    )
+
+
+def _plan_tier(
+    ceph: Ceph,
+    device_class: str,
+    models: Mapping[str, ServerBlock],
+    groups: Sequence[OsdGroup],
+    hosts: Sequence[OsdHost],
+    pools: Sequence[PlacedPool],
+    small: Sequence[PlacedPool],
+    daemons: Mapping[str, Sequence[tuple[str, float]]],
+) -> Tier:
+    """Return the hosts and pools of a class of drives, with what can be stored there."""
+    inside = tuple(host for host in hosts if host.device_class == device_class)
+    held = tuple(pool for pool in pools if pool.device_class == device_class)
+    recovery, of_class = ceph.recovery, [group for group in groups if group.device_class == device_class]
+    drive = DRIVE_MB_PER_S[device_class] * RECOVERY[recovery.profile] / of_class[0].per_drive
+    measured = recovery.osd_mb_per_s if device_class == groups[0].device_class else None
+    terms = Terms(ceph.imbalance, measured or drive, measured is not None, ceph.fill_target or 0.0)
+    members = {group: [host for host in inside if host.group == group.name] for group in of_class}
+    return Tier(
+        device_class,
+        ceph.failure_domain,
+        inside,
+        held,
+        tuple(pool for pool in small if pool.device_class == device_class),
+        *find_fullest(inside, held, ceph.imbalance),
+        list_losses(inside, held, terms, [host for host in hosts if host.device_class != device_class]),
+        ceph.fill_target or 0.0,
+        ceph.expand_at or 0.0,
+        tuple(_find_needs(ceph, models[group.name], group, each, daemons) for group, each in members.items() if each),
     )
 
 
@@ -126,14 +162,14 @@ def _list_daemons(
 def _find_needs(
     ceph: Ceph,
     model: ServerBlock,
+    group: OsdGroup,
     hosts: Sequence[OsdHost],
     daemons: Mapping[str, Sequence[tuple[str, float]]],
-    device_class: str,
 ) -> CephNeeds:
     """Return what is wanted of the first of the hosts that has the most daemons, or else of the first."""
     host = max(hosts, key=lambda each: len(daemons.get(each.name, ())))
     beside = daemons.get(host.name, ())
-    has, count = model.resources, model.drives.count if model.drives else 0
+    has = model.resources
     rest_gib = SYSTEM_GIB + sum(memory_gib for _, memory_gib in beside)
     most_gib = max(0.0, has.memory_gib - rest_gib) / host.osds / SPARE if has else 0.0
     osd_gib = ceph.osd_memory_gib or OSD_GIB
@@ -144,8 +180,8 @@ def _find_needs(
         host.osds,
         tuple(what for what, _ in beside),
         rest_gib + host.osds * osd_gib * SPARE,
-        host.osds * OSD_CORES[device_class],
-        count * DRIVE_MB_PER_S[device_class],
+        host.osds * OSD_CORES[group.device_class],
+        group.drives * DRIVE_MB_PER_S[group.device_class],
         has.memory_gib if has else 0,
         has.cores if has else 0,
         host.storage_gbps * 125,
@@ -162,7 +198,8 @@ def list_monitor_hosts(cluster: Cluster, servers: Sequence[Server]) -> list[Serv
     control = [server for server in servers if server.role == "control" and _find_storage(server)]
     if ceph.monitors is None and control:
         return control
-    return [server for server in servers if server.group == (ceph.monitors or ceph.hosts)]
+    able = (ceph.monitors,) if ceph.monitors else ceph.groups
+    return [server for name in able for server in servers if server.group == name]
 
 
 def _list_hosts(cluster: Cluster, servers: Sequence[Server], group: str | None = None) -> tuple[DaemonHost, ...]:
@@ -178,27 +215,46 @@ def _find_storage(server: Server) -> str:
 
 def _find_range(ceph: Ceph, servers: Sequence[Server], purpose: str) -> str:
     """Return the range of all service addresses of a purpose; empty where Ceph's hosts have none."""
-    services = (service for server in servers if server.group == ceph.hosts for service in server.services)
+    services = (service for server in servers if server.group in ceph.groups for service in server.services)
     return next((service.route for service in services if service.purpose == purpose), "")
 
 
-def _plan_host(ceph: Ceph, drives: Drives, server: Server, rows: dict[str, str]) -> OsdHost:
+def _plan_group(name: str, drives: Drives, on_flash: int) -> OsdGroup:
+    device_class = "hdd" if drives.rotational else "ssd"  # as BlueStore takes a drive, ObjectStore::get_default_device_class
+    return OsdGroup(name, device_class, drives.count, drives.capacity_tb, 1 if drives.rotational else on_flash)
+
+
+def _plan_host(ceph: Ceph, group: OsdGroup, server: Server, rows: dict[str, str]) -> OsdHost:
     row = rows.get(server.rack, "")
     domain = {"host": server.name, "rack": server.rack, "row": row}[ceph.failure_domain]
     gbps = sum(port.speed_gbps for port in server.ports if port.network == "storage")
-    osds, osd_tb = drives.count * ceph.osds_per_device, drives.capacity_tb / ceph.osds_per_device
-    return OsdHost(server.name, domain, server.rack, row, osds, osd_tb, gbps, _find_storage(server))
+    osds, osd_tb = group.drives * group.per_drive, group.drive_tb / group.per_drive
+    at = _find_storage(server)
+    return OsdHost(server.name, domain, server.rack, row, osds, osd_tb, gbps, at, group.name, group.device_class)
 
 
-def _plan_pools(ceph: Ceph, osds: int) -> Iterator[PlacedPool]:
-    """Yield the pools with shares that sum to 1, and placement groups as Ceph's autoscaler deals them."""
-    rest = max(0.0, 1 - sum(pool.share or 0 for pool in ceph.pools.values()))
-    unsaid = sum(pool.share is None for pool in ceph.pools.values())
-    shares = {name: pool.share if pool.share is not None else rest / unsaid for name, pool in ceph.pools.items()}
-    total = sum(shares.values())
-    placed = []
-    for name, pool in ceph.pools.items():
-        size, k, m = pool.shape
-        placed.append(PlacedPool(name, max(1, size), k, m, shares[name] / total, LEAST_PGS, ceph.find_application(name)))
-    for each, part in share_raw(placed):
-        yield replace(each, pgs=round_pgs(osds * PGS_PER_OSD * part / each.size))
+def _plan_pools(ceph: Ceph, osds: Mapping[str, int]) -> Iterator[PlacedPool]:
+    """Yield the pools, with shares that sum to 1 for each class of drives, and placement groups as Ceph's autoscaler deals them.
+
+    Args:
+        ceph: what the intent says.
+        osds: how many OSDs each class of drives has; pools lie on the first, unless they name another. One for a class that there
+            is not is left out.
+    """
+    placed: dict[str, PlacedPool] = {}
+    for device_class, count in osds.items():
+        usual = next(iter(osds))
+        asked = {name: pool for name, pool in ceph.pools.items() if (pool.device_class or usual) == device_class}
+        rest = max(0.0, 1 - sum(pool.share or 0 for pool in asked.values()))
+        unsaid = sum(pool.share is None for pool in asked.values())
+        shares = {name: pool.share if pool.share is not None else rest / unsaid for name, pool in asked.items()}
+        total = sum(shares.values())
+        found = []
+        for name, pool in asked.items():
+            size, k, m = pool.shape
+            application = ceph.find_application(name)
+            found.append(PlacedPool(name, max(1, size), k, m, shares[name] / total, LEAST_PGS, application, device_class))
+        placed |= {
+            each.name: replace(each, pgs=round_pgs(count * PGS_PER_OSD * part / each.size)) for each, part in share_raw(found)
+        }
+    yield from (placed[name] for name in ceph.pools if name in placed)

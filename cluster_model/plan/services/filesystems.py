@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import log2
+from typing import NamedTuple
 
 from cluster_model.intent.services.ceph import Ceph, CephFilesystem
 from cluster_model.plan.model import Server
@@ -20,13 +21,20 @@ BIAS = 4
 pg_autoscale_bias, and for what is in which bucket its option rgw_rados_pool_autoscale_bias."""
 
 
-def plan_files(ceph: Ceph, hosts: Sequence[DaemonHost], groups: int, servers: Sequence[Server]) -> Iterator[CephFiles]:
+class Place(NamedTuple):
+    """Where pools of metadata lie: a class of drives, and the placement groups that all pools there should have, with copies."""
+
+    device_class: str
+    groups: int
+
+
+def plan_files(ceph: Ceph, hosts: Sequence[DaemonHost], place: Place, servers: Sequence[Server]) -> Iterator[CephFiles]:
     """Yield the file systems, each with its metadata servers on the hosts after those of the one before.
 
     Args:
         ceph: what the intent says.
         hosts: servers that metadata servers may be on, in order.
-        groups: placement groups that all pools together should have, copies counted.
+        place: where their metadata lies.
         servers: all servers that are built.
     """
     after = 0
@@ -36,7 +44,7 @@ def plan_files(ceph: Ceph, hosts: Sequence[DaemonHost], groups: int, servers: Se
         after += count
         yield CephFiles(
             name,
-            _plan_metadata(name, each, groups),
+            _plan_metadata(name, each, place),
             tuple(each.pools),
             each.active,
             placed,
@@ -47,9 +55,9 @@ def plan_files(ceph: Ceph, hosts: Sequence[DaemonHost], groups: int, servers: Se
         )
 
 
-def _plan_metadata(name: str, files: CephFilesystem, groups: int) -> PlacedPool:
+def _plan_metadata(name: str, files: CephFilesystem, place: Place) -> PlacedPool:
     size = files.metadata_replicas
-    return PlacedPool(name_metadata(name), size, 0, 0, 0.0, deal_metadata(groups, size), "cephfs")
+    return PlacedPool(name_metadata(name), size, 0, 0, 0.0, deal_metadata(place.groups, size), "cephfs", place.device_class)
 
 
 def deal_metadata(groups: int, size: int) -> int:

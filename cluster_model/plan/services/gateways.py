@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cluster_model.intent.services.ceph import Ceph
 from cluster_model.plan.model.ceph import DaemonHost, ObjectStore, PlacedPool
-from cluster_model.plan.services.filesystems import deal_metadata
+from cluster_model.plan.services.filesystems import Place, deal_metadata
 
 ROOT = ".rgw.root"
 """Pool in which realms, zone groups and zones are kept. Source: Ceph's option rgw_realm_root_pool."""
@@ -19,7 +19,7 @@ SMALL_PGS = 8
 """Source: Ceph's option rgw_rados_pool_pg_num_min."""
 
 
-def plan_store(name: str, domain: str, ceph: Ceph, hosts: Sequence[DaemonHost], groups: int) -> ObjectStore | None:
+def plan_store(name: str, domain: str, ceph: Ceph, hosts: Sequence[DaemonHost], place: Place) -> ObjectStore | None:
     """Return the object store; None where the intent has none.
 
     Args:
@@ -27,15 +27,16 @@ def plan_store(name: str, domain: str, ceph: Ceph, hosts: Sequence[DaemonHost], 
         domain: the site's.
         ceph: what the intent says.
         hosts: servers that gateways may be on, in order.
-        groups: placement groups that all pools together should have, copies counted.
+        place: where all but what is in objects lies.
     """
     store = ceph.object
     if store is None:
         return None
     realm = store.realm or name
     zone, size = store.zone or realm, store.metadata_replicas
-    index = PlacedPool(f"{zone}.rgw.{INDEX}", size, 0, 0, 0.0, deal_metadata(groups, size), "rgw")
-    small = [PlacedPool(pool, size, 0, 0, 0.0, SMALL_PGS, "rgw") for pool in (ROOT, *(f"{zone}.rgw.{what}" for what in SMALL))]
+    groups = {ROOT: SMALL_PGS} | {f"{zone}.rgw.{what}": SMALL_PGS for what in SMALL}
+    groups[f"{zone}.rgw.{INDEX}"] = deal_metadata(place.groups, size)
+    own = tuple(PlacedPool(pool, size, 0, 0, 0.0, pgs, "rgw", place.device_class) for pool, pgs in groups.items())
     servers = tuple(hosts[: store.count])
     zonegroup = store.zonegroup or realm
-    return ObjectStore(realm, zonegroup, zone, store.pool, (*small, index), servers, store.port, f"s3.{domain}")
+    return ObjectStore(realm, zonegroup, zone, store.pool, own, servers, store.port, f"s3.{domain}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from statistics import NormalDist
 
-from cluster_model.plan.model.ceph import NEARFULL, CephCluster, CephLoss, OsdHost, PlacedPool, find_fill
+from cluster_model.plan.model.ceph import NEARFULL, CephLoss, OsdHost, PlacedPool, Tier, find_fill
 
 DEVIATION = 5
 """Placement groups off its share at which the balancer leaves an OSD alone, pool by pool. Source: upmap_max_deviation of Ceph's
@@ -111,14 +111,24 @@ def find_fullest(hosts: Sequence[OsdHost], pools: Sequence[PlacedPool], imbalanc
     return _measure([_hold(domains, pool, share) for pool, share in share_raw(pools)], domains, domains.raw_tb, imbalance)
 
 
-def list_losses(hosts: Sequence[OsdHost], pools: Sequence[PlacedPool], terms: Terms) -> tuple[CephLoss, ...]:
-    """Return the worst host to lose, the worst rack, and the worst row where rows are the failure domain; none without pools."""
+def list_losses(
+    hosts: Sequence[OsdHost], pools: Sequence[PlacedPool], terms: Terms, others: Sequence[OsdHost] = ()
+) -> tuple[CephLoss, ...]:
+    """Return the worst host to lose, the worst rack, and the worst row where rows are the failure domain; none without pools.
+
+    Args:
+        hosts: those that the pools lie on.
+        pools: what they hold.
+        terms: what the intent says of fill and speed.
+        others: hosts with drives of other classes, which Ceph counts where it decides whether to begin by itself.
+    """
     if not pools:
         return ()
+    everyone = (*hosts, *others)
     kinds = ["host", "rack", *(["row"] if any(host.domain == host.row for host in hosts) else [])]
     found = []
     for kind in kinds:
-        losses = [_lose(kind, name, lost, hosts, pools, terms) for name, lost in _list_parts(kind, hosts)]
+        losses = [_lose(kind, name, lost, hosts, pools, terms, everyone) for name, lost in _list_parts(kind, hosts, everyone)]
         found += (
             [max(losses, key=lambda loss: (len(loss.gone), loss.fullest, loss.raw_tb, loss.begins != "itself"))] if losses else []
         )
@@ -197,22 +207,22 @@ def _measure(held: Sequence[_Held], domains: Domains, raw_tb: float, imbalance: 
     return fullest_domain, fullest
 
 
-def measure_move(old: CephCluster, new: CephCluster) -> float:
-    """Return the part of the data that has to move at least from one cluster to the other: what hosts hold more than before."""
+def measure_move(old: Tier, new: Tier) -> float:
+    """Return the part of the data that has to move at least from one tier to the grown one: what hosts hold more than before."""
     before, after = _share_hosts(old), _share_hosts(new)
     return sum(max(0.0, part - before.get(name, 0.0)) for name, part in after.items())
 
 
-def fill_domains(ceph: CephCluster) -> dict[str, float]:
+def fill_domains(tier: Tier) -> dict[str, float]:
     """Return the fill of each failure domain for each part of fill, with all hosts there; 0 without pools."""
-    weights = _weigh(ceph.hosts).weights
-    return {domain: part * ceph.raw_tb / weights[domain] for domain, part in _share_domains(weights, ceph.pools).items()}
+    weights = _weigh(tier.hosts).weights
+    return {domain: part * tier.raw_tb / weights[domain] for domain, part in _share_domains(weights, tier.pools).items()}
 
 
-def _share_hosts(ceph: CephCluster) -> dict[str, float]:
-    weights = _weigh(ceph.hosts).weights
-    held = _share_domains(weights, ceph.pools)
-    return {host.name: held[host.domain] * host.raw_tb / weights[host.domain] for host in ceph.hosts}
+def _share_hosts(tier: Tier) -> dict[str, float]:
+    weights = _weigh(tier.hosts).weights
+    held = _share_domains(weights, tier.pools)
+    return {host.name: held[host.domain] * host.raw_tb / weights[host.domain] for host in tier.hosts}
 
 
 def _share_domains(weights: Mapping[str, float], pools: Sequence[PlacedPool]) -> dict[str, float]:
@@ -239,13 +249,13 @@ def share_raw(pools: Sequence[PlacedPool]) -> list[tuple[PlacedPool, float]]:
     return [(pool, pool.share * pool.overhead / total) for pool in pools] if total else []
 
 
-def _list_parts(kind: str, hosts: Sequence[OsdHost]) -> Iterator[tuple[str, tuple[OsdHost, ...]]]:
+def _list_parts(kind: str, hosts: Sequence[OsdHost], everyone: Sequence[OsdHost]) -> Iterator[tuple[str, tuple[OsdHost, ...]]]:
     """Yield hosts, racks or rows with their hosts, never all hosts there are; of those that come to the same, the first."""
     parts: dict[str, list[OsdHost]] = defaultdict(list)
     for host in hosts:
-        parts[{"host": host.name, "rack": host.rack, "row": host.row}[kind]].append(host)
+        parts[_find_part(kind, host)].append(host)
     weights = _weigh(hosts).weights
-    racks = Counter(host.rack for host in hosts)
+    racks = Counter(host.rack for host in everyone)
     seen = set()
     for name, members in parts.items():
         like = (tuple(sorted((weights[m.domain], m.raw_tb, m.storage_gbps) for m in members)), racks[members[0].rack] > 1)
@@ -254,8 +264,18 @@ def _list_parts(kind: str, hosts: Sequence[OsdHost]) -> Iterator[tuple[str, tupl
             yield name, tuple(members)
 
 
+def _find_part(kind: str, host: OsdHost) -> str:
+    return {"host": host.name, "rack": host.rack, "row": host.row}[kind]
+
+
 def _lose(
-    kind: str, name: str, lost: Sequence[OsdHost], hosts: Sequence[OsdHost], pools: Sequence[PlacedPool], terms: Terms
+    kind: str,
+    name: str,
+    lost: Sequence[OsdHost],
+    hosts: Sequence[OsdHost],
+    pools: Sequence[PlacedPool],
+    terms: Terms,
+    everyone: Sequence[OsdHost],
 ) -> CephLoss:
     """Return what the loss of some hosts comes to."""
     names = {host.name for host in lost}
@@ -280,7 +300,8 @@ def _lose(
     fullest_domain, fullest = _measure(held, after, before.raw_tb, terms.imbalance)
     fill = terms.fill or find_fill(NEARFULL, fullest)
     hours, limit = _time(left, gained, fill * before.raw_tb, reads / shares, terms) if rebuilt else (0.0, "")
-    begins = _find_beginning(lost, left) if rebuilt else ""
+    away = [host for host in everyone if _find_part(kind, host) == name]
+    begins = _find_beginning(away, [host for host in everyone if host not in away]) if rebuilt else ""
     lost_tb = sum(host.raw_tb for host in lost)
     return CephLoss(kind, name, lost_tb, gone, stopped, tuple(rebuilt), begins, fullest_domain, fullest, hours, limit)
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
-from cluster_model.plan.model.ceph import BACKFILLFULL, FULL, NEARFULL, CephCluster, CephLoss, CephNeeds, cut_fill
-from cluster_model.render.drawings.style import BEGINS, format_count
+from cluster_model.checks.wording import list_names
+from cluster_model.plan.model.ceph import BACKFILLFULL, FULL, NEARFULL, CephCluster, CephLoss, CephNeeds, Tier, cut_fill
+from cluster_model.render.drawings.style import BEGINS, format_count, word_osds
 from cluster_model.render.tables import Table
 
 WORDS = {"expand_at": "expand_at", "fill_target": "fill_target", "waterline": "the waterline", "full": "the first full OSD"}
@@ -15,41 +16,46 @@ WORDS = {"expand_at": "expand_at", "fill_target": "fill_target", "waterline": "t
 
 
 def summarize_capacity(ceph: CephCluster) -> dict[str, Any]:
-    """Return hosts, OSDs, TB raw, the waterline, and TB that can be stored below it; nothing where there is no Ceph."""
-    if not ceph.hosts:
-        return {}
-    return {
-        "hosts": len(ceph.hosts),
-        "osds": ceph.osds,
-        "raw_tb": round(ceph.raw_tb, 1),
-        "waterline": cut_fill(ceph.waterline),
-        "usable_tb": round(ceph.stored_tb(ceph.waterline), 1),
-    }
+    """Return hosts, OSDs, TB raw, the waterline, and TB that can be stored below it; nothing where there is no Ceph.
+
+    With drives of several classes the last two are told of each, by its name under `classes`.
+    """
+    if len(ceph.tiers) > 1:
+        return {**_count(ceph), "classes": {tier.device_class: _summarize(tier) for tier in ceph.tiers}}
+    return _summarize(ceph.tiers[0]) if ceph.tiers else {}
 
 
-def measure_capacity(ceph: CephCluster) -> dict[str, Any]:
-    """Return all that `gpuyard storage --format json` says of a cluster's Ceph; fills are parts of the raw capacity."""
+def _count(store: CephCluster | Tier) -> dict[str, Any]:
+    return {"hosts": len(store.hosts), "osds": store.osds, "raw_tb": round(store.raw_tb, 1)}
+
+
+def _summarize(tier: Tier) -> dict[str, Any]:
+    return {**_count(tier), "waterline": cut_fill(tier.waterline), "usable_tb": round(tier.usable_tb, 1)}
+
+
+def measure_capacity(tier: Tier) -> dict[str, Any]:
+    """Return all that `gpuyard storage --format json` says of a class of drives; fills are parts of its raw capacity."""
     return {
-        **summarize_capacity(ceph),
-        "failure_domain": ceph.failure_domain,
-        "failure_domains": ceph.domains,
-        "device_class": ceph.device_class,
-        "full_at": cut_fill(ceph.full_at),
-        "fill_target": ceph.fill_target or None,
-        "expand_at": ceph.expand_at or None,
-        "pgs_per_osd": round(ceph.pgs_per_osd),
+        **_summarize(tier),
+        "failure_domain": tier.failure_domain,
+        "failure_domains": tier.domains,
+        "device_class": tier.device_class,
+        "full_at": cut_fill(tier.full_at),
+        "fill_target": tier.fill_target or None,
+        "expand_at": tier.expand_at or None,
+        "pgs_per_osd": round(tier.pgs_per_osd),
         "pools": {
             pool.name: {
                 "copies": pool.code,
                 "share": round(pool.share, 4),
                 "pgs": pool.pgs,
-                "usable_tb": round(pool.share * ceph.stored_tb(ceph.waterline), 1),
-                "full_tb": round(pool.share * ceph.stored_tb(ceph.full_at), 1),
+                "usable_tb": round(pool.share * tier.usable_tb, 1),
+                "full_tb": round(pool.share * tier.stored_tb(tier.full_at), 1),
             }
-            for pool in ceph.pools
+            for pool in tier.pools
         },
-        "losses": [_measure_loss(loss) for loss in ceph.losses],
-        "needs": _measure_needs(ceph.needs) if ceph.needs else None,
+        "losses": [_measure_loss(loss) for loss in tier.losses],
+        "needs": _measure_needs(tier.needs[0]) if tier.needs else None,
     }
 
 
@@ -81,51 +87,58 @@ def _measure_loss(loss: CephLoss) -> dict[str, Any]:
     }
 
 
-def measure_stored(ceph: CephCluster, stored_tb: float, growth_tb: float | None) -> dict[str, Any]:
+def measure_stored(tier: Tier, stored_tb: float, growth_tb: float | None) -> dict[str, Any]:
     """Return the fill with so much stored, and the months until each mark is reached with so much added in a month."""
-    body: dict[str, Any] = {"tb": stored_tb, "fill": round(ceph.fill_with(stored_tb), 4)}
+    body: dict[str, Any] = {"tb": stored_tb, "fill": round(tier.fill_with(stored_tb), 4)}
     if growth_tb is not None:
-        body["months_to"] = {name: round(ceph.months_to(fill, stored_tb, growth_tb), 1) for name, fill in ceph.marks.items()}
+        body["months_to"] = {name: round(tier.months_to(fill, stored_tb, growth_tb), 1) for name, fill in tier.marks.items()}
     return body
 
 
-def describe_stored(ceph: CephCluster, stored_tb: float, growth_tb: float | None) -> Iterator[str]:
+def describe_stored(tier: Tier, stored_tb: float, growth_tb: float | None) -> Iterator[str]:
     """Yield how full it is with so much stored, and when each mark is reached with so much added in a month."""
-    fill = ceph.fill_with(stored_tb)
-    passed = [f"{WORDS[name]} ({cut_fill(mark):g})" for name, mark in ceph.marks.items() if fill >= mark]
+    fill = tier.fill_with(stored_tb)
+    passed = [f"{WORDS[name]} ({cut_fill(mark):g})" for name, mark in tier.marks.items() if fill >= mark]
     yield f"{stored_tb:,.1f} TB stored are a fill of {fill:.3f}" + (f", above {' and '.join(passed)}." if passed else ".")
-    ahead = [(name, mark) for name, mark in ceph.marks.items() if fill < mark]
+    ahead = [(name, mark) for name, mark in tier.marks.items() if fill < mark]
     if growth_tb is not None and ahead:
         said = ", ".join(
-            f"{WORDS[name]} ({cut_fill(mark):g}) in {ceph.months_to(mark, stored_tb, growth_tb):.1f}" for name, mark in ahead
+            f"{WORDS[name]} ({cut_fill(mark):g}) in {tier.months_to(mark, stored_tb, growth_tb):.1f}" for name, mark in ahead
         )
         yield f"With {growth_tb:,.1f} TB more a month the months are: {said}."
 
 
 def describe_summary(ceph: CephCluster) -> str:
     """Return one line for the summary of a cluster."""
-    said = summarize_capacity(ceph)
-    head = f"Ceph: {format_count(said['hosts'], 'host')}, {format_count(said['osds'], 'OSD')}, {ceph.raw_tb:,.0f} TB raw"
-    if not ceph.pools:
+    head = f"Ceph: {format_count(len(ceph.hosts), 'host')}, {format_count(ceph.osds, 'OSD')}, {ceph.raw_tb:,.0f} TB raw"
+    held = [tier for tier in ceph.tiers if tier.pools]
+    if not held:
         return f"{head}."
-    return f"{head}; {said['usable_tb']:,.0f} TB can be stored up to a fill of {said['waterline']:g}."
-
-
-def describe_capacity(ceph: CephCluster) -> Iterator[str | Table]:
-    """Yield what Ceph can store and what a loss comes to, for people."""
-    where = "" if ceph.failure_domain == "host" else f" in {format_count(ceph.domains, ceph.failure_domain)}"
-    yield (
-        f"{format_count(len(ceph.hosts), 'host')}{where}, {format_count(ceph.osds, 'OSD')} of {ceph.hosts[0].osd_tb:g} TB "
-        f"({ceph.device_class}): {ceph.raw_tb:,.1f} TB raw; failure domain {ceph.failure_domain}"
+    if len(ceph.tiers) == 1:
+        return f"{head}; {held[0].usable_tb:,.0f} TB can be stored up to a fill of {cut_fill(held[0].waterline):g}."
+    said = list_names(
+        f"{tier.usable_tb:,.0f} TB on {tier.device_class} up to a fill of {cut_fill(tier.waterline):g}" for tier in held
     )
-    if ceph.needs:
-        yield describe_needs(ceph.needs)
-    if not ceph.pools:
+    return f"{head}; {said} can be stored."
+
+
+def describe_capacity(tier: Tier) -> Iterator[str | Table]:
+    """Yield what a class of drives can store and what a loss comes to, for people."""
+    where = "" if tier.failure_domain == "host" else f" in {format_count(tier.domains, tier.failure_domain)}"
+    yield (
+        f"{format_count(len(tier.hosts), 'host')}{where}, {word_osds(tier)}: {tier.raw_tb:,.1f} TB raw; failure domain "
+        f"{tier.failure_domain}"
+    )
+    yield from map(describe_needs, tier.needs)
+    if not tier.pools and tier.small:
+        yield f"What is small lies there alone: {list_names(pool.name for pool in tier.small)}."
+        return
+    if not tier.pools:
         yield "There are no pools: what can be stored is not known."
         return
-    most, full = ceph.stored_tb(ceph.waterline), ceph.stored_tb(ceph.full_at)
-    rows = [(pool.name, pool.code, f"{pool.share:.0%}", pool.share, f"{pool.pgs:,}") for pool in ceph.pools]
-    total = [("all", "", "", 1.0, f"{sum(pool.pgs for pool in ceph.pools):,}")] if len(rows) > 1 else []
+    most, full = tier.usable_tb, tier.stored_tb(tier.full_at)
+    rows = [(pool.name, pool.code, f"{pool.share:.0%}", pool.share, f"{pool.pgs:,}") for pool in tier.pools]
+    total = [("all", "", "", 1.0, f"{sum(pool.pgs for pool in tier.pools):,}")] if len(rows) > 1 else []
     yield Table(
         ("pool", "copies", "share", "TB to the waterline", "TB until full", "PGs"),
         tuple((*head, f"{part * most:,.1f}", f"{part * full:,.1f}", pgs) for *head, part, pgs in [*rows, *total]),
@@ -144,11 +157,11 @@ def describe_capacity(ceph: CephCluster) -> Iterator[str | Table]:
             "hours at least",
             "held up by",
         ),
-        tuple(_row_of_loss(ceph, loss) for loss in ceph.losses),
+        tuple(_row_of_loss(tier, loss) for loss in tier.losses),
         frozenset({2, 6, 7, 8}),
     )
     yield ""
-    yield from _word_waterline(ceph)
+    yield from _word_waterline(tier)
 
 
 def describe_needs(needs: CephNeeds) -> str:
@@ -163,24 +176,24 @@ def describe_needs(needs: CephNeeds) -> str:
     )
 
 
-def _row_of_loss(ceph: CephCluster, loss: CephLoss) -> tuple[str, ...]:
+def _row_of_loss(tier: Tier, loss: CephLoss) -> tuple[str, ...]:
     objects = (
-        f"lost: {_name(ceph, loss.gone)}" if loss.gone else f"stopped: {_name(ceph, loss.stopped)}" if loss.stopped else "kept"
+        f"lost: {_name(tier, loss.gone)}" if loss.gone else f"stopped: {_name(tier, loss.stopped)}" if loss.stopped else "kept"
     )
     head = (loss.kind, loss.name, f"{loss.raw_tb:,.1f}", objects)
     if not loss.rebuilt:
         return (*head, "nothing", "", "", "", "", "")
     fills = f"{cut_fill(loss.most_fill):g}", f"{cut_fill(loss.stops_at):g}"
-    return (*head, _name(ceph, loss.rebuilt), BEGINS[loss.begins], *fills, f"{loss.hours:.1f}", loss.limit)
+    return (*head, _name(tier, loss.rebuilt), BEGINS[loss.begins], *fills, f"{loss.hours:.1f}", loss.limit)
 
 
-def _name(ceph: CephCluster, pools: tuple[str, ...]) -> str:
-    return "all" if len(pools) == len(ceph.pools) else ", ".join(pools)
+def _name(tier: Tier, pools: tuple[str, ...]) -> str:
+    return "all" if len(pools) == len(tier.pools) else ", ".join(pools)
 
 
-def _word_waterline(ceph: CephCluster) -> Iterator[str]:
-    host = ceph.lost_host
-    yield f"The waterline is a fill of {cut_fill(ceph.waterline):g}."
+def _word_waterline(tier: Tier) -> Iterator[str]:
+    host = tier.lost_host
+    yield f"The waterline is a fill of {cut_fill(tier.waterline):g}."
     if host is not None and host.gone:
         yield f"{host.name} alone may hold objects of {', '.join(host.gone)}: they are lost with it."
     if host is not None and host.rebuilt:
@@ -192,9 +205,9 @@ def _word_waterline(ceph: CephCluster) -> Iterator[str]:
         yield "There is one host: all is lost with it."
     elif not host.rebuilt and not host.gone:
         yield "What a lost host held has no other place to go: it lacks a copy until the host is back."
-    for loss in ceph.losses:
-        if loss is not host and loss.rebuilt and loss.most_fill < ceph.waterline:
+    for loss in tier.losses:
+        if loss is not host and loss.rebuilt and loss.most_fill < tier.waterline:
             fills = f"{cut_fill(loss.most_fill):g} and {cut_fill(loss.stops_at):g}"
             yield f"With {loss.kind} {loss.name} lost the same is true of {fills}."
-    yield f"At {cut_fill(ceph.full_at):g} the first OSD is full ({FULL:g}) with all hosts there, and Ceph takes no more writes."
-    yield f"All of it goes by the PGs above, {ceph.pgs_per_osd:.0f} on an OSD: playbooks/ceph.yml makes pools with them."
+    yield f"At {cut_fill(tier.full_at):g} the first OSD is full ({FULL:g}) with all hosts there, and Ceph takes no more writes."
+    yield f"All of it goes by the PGs above, {tier.pgs_per_osd:.0f} on an OSD: playbooks/ceph.yml makes pools with them."

@@ -32,7 +32,8 @@ def render_crush(plan: Plan) -> Iterator[tuple[str, bytes]]:
 def write_crush(name: str, ceph: CephCluster) -> str:
     """Return the map as text: OSDs in the order of the hosts, and a rule for each pool, in the order of the pools."""
     template = open_templates(TEMPLATES).get_template("ceph/crush.txt.j2")
-    return template.render(name=name, ceph=ceph, types=TYPES, buckets=list(list_buckets(ceph)))
+    classes = [host.device_class for host in ceph.hosts for _ in range(host.osds)]
+    return template.render(name=name, ceph=ceph, classes=classes, types=TYPES, buckets=list(list_buckets(ceph)))
 
 
 def list_buckets(ceph: CephCluster) -> Iterator[Bucket]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster_model.plan.model import Plan
-from cluster_model.plan.model.ceph import CephCluster, CephFiles, MaintenanceHours, ObjectStore, PlacedPool
+from cluster_model.plan.model.ceph import CephCluster, CephFiles, MaintenanceHours, ObjectStore, OsdGroup, PlacedPool
 from cluster_model.plan.services.addresses import find_address
 from cluster_model.plan.services.filesystems import CLIENTS
 from cluster_model.plan.services.volumes import FILES, VOLUMES
@@ -23,13 +23,13 @@ def render_objects(plan: Plan) -> Iterator[tuple[str, bytes]]:
         "managers": [manager.name for manager in ceph.managers],
         "time_servers": plan.site.ntp,
         "networks": list(list_networks(plan)),
-        "osds": describe_osds(ceph),
+        "osds": [describe_osds(ceph, group) for group in ceph.groups],
         "options": list(list_options(ceph)),
         **({"maintenance": describe_maintenance(ceph, ceph.maintenance)} if ceph.maintenance else {}),
         "hosts": {host.name: locate_host(host) for host in ceph.hosts},
         "metadata_servers": {daemon: host for files in ceph.filesystems for daemon, host in files.daemons.items()},
         "gateways": ceph.store.daemons if ceph.store else {},
-        "pools": [describe_pool(pool, ceph) for pool in ceph.all_pools],
+        "pools": [describe_pool(pool, ceph.failure_domain) for pool in ceph.all_pools],
         "filesystems": [describe_files(files) for files in ceph.filesystems],
         "folders": list(list_folders(plan)),
         "groups": list(list_groups(plan)),
@@ -97,15 +97,16 @@ def list_gateway_options(ceph: CephCluster, store: ObjectStore) -> Iterator[Json
         yield {"who": f"client.rgw.{store.zone}.{server.name}", "name": "rgw_frontends", "value": listen}
 
 
-def describe_osds(ceph: CephCluster) -> Json:
-    """Return what OSDs are made on, the same on every host: drives of a kind, and how many."""
-    host = ceph.hosts[0]
+def describe_osds(ceph: CephCluster, group: OsdGroup) -> Json:
+    """Return what OSDs of a group of hosts are made on, the same on each of them: drives of a kind, and how many."""
     return {
-        "drives": host.osds // ceph.osds_per_device,
-        "bytes": round(host.osd_tb * ceph.osds_per_device * 1e12),
-        "rotational": ceph.device_class == "hdd",
-        "per_drive": ceph.osds_per_device,
-        "device_class": ceph.device_class,
+        "group": group.name,
+        "hosts": [host.name for host in ceph.hosts if host.group == group.name],
+        "drives": group.drives,
+        "bytes": round(group.drive_tb * 1e12),
+        "rotational": group.device_class == "hdd",
+        "per_drive": group.per_drive,
+        "device_class": group.device_class,
     }
 
 
@@ -120,13 +121,13 @@ def describe_maintenance(ceph: CephCluster, hours: MaintenanceHours) -> Json:
     }
 
 
-def describe_pool(pool: PlacedPool, ceph: CephCluster) -> Json:
+def describe_pool(pool: PlacedPool, failure_domain: str) -> Json:
     """Return a pool."""
     return {
         "name": pool.name,
         "application": pool.application,
-        "failure_domain": ceph.failure_domain,
-        "device_class": ceph.device_class,
+        "failure_domain": failure_domain,
+        "device_class": pool.device_class,
         "size": pool.size,
         **({"k": pool.k, "m": pool.m} if pool.k else {}),
         "min_size": pool.min_size,

@@ -41,7 +41,7 @@ def list_hosts(ceph: CephCluster) -> Iterator[Json]:
         if name in monitors:
             host["labels"] += ["_admin", "mon"]  # cephadm keeps ceph.conf and the administrator's key on hosts with _admin
         if name in osds:
-            host["labels"].append("osd")
+            host["labels"] += ["osd", *([f"osd-{osds[name].group}"] if len(ceph.groups) > 1 else [])]
             host["location"] = locate_host(osds[name])
         if name in metadata:
             host["labels"].append("mds")
@@ -70,18 +70,13 @@ def list_daemons(plan: Plan) -> Iterator[Json]:
         placement = {"hosts": [server.name for server in files.servers]}
         yield {"service_type": "mds", "service_id": files.name, "placement": placement}
     yield {"service_type": "crash", "placement": {"host_pattern": "*"}}
-    device = ceph.hosts[0]
-    drives: Json = {
-        "rotational": int(ceph.device_class == "hdd"),
-        "size": write_size(device.osd_tb * ceph.osds_per_device),
-    }
-    several: Json = (
-        {"osds_per_device": ceph.osds_per_device} if ceph.osds_per_device > 1 else {}
-    )  # which raw ones know nothing of
-    spec: Json = {"data_devices": drives, **several, "crush_device_class": ceph.device_class}
-    group = plan.server(device.name).group
-    # Managed, it would make an OSD of every drive that somebody swaps or zaps later.
-    yield {"service_type": "osd", "service_id": group, "placement": {"label": "osd"}, "unmanaged": True, "spec": spec}
+    for group in ceph.groups:
+        drives: Json = {"rotational": int(group.device_class == "hdd"), "size": write_size(group.drive_tb)}
+        several: Json = {"osds_per_device": group.per_drive} if group.per_drive > 1 else {}  # which raw ones know nothing of
+        spec: Json = {"data_devices": drives, **several, "crush_device_class": group.device_class}
+        where = {"label": f"osd-{group.name}" if len(ceph.groups) > 1 else "osd"}
+        # Managed, it would make an OSD of every drive that somebody swaps or zaps later.
+        yield {"service_type": "osd", "service_id": group.name, "placement": where, "unmanaged": True, "spec": spec}
 
 
 def describe_gateways(store: ObjectStore) -> Json:

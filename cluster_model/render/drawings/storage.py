@@ -12,7 +12,7 @@ from cluster_model.plan.model import Plan
 from cluster_model.plan.model.ceph import NEARFULL, CephLoss, OsdHost, cut_fill, find_fill
 from cluster_model.plan.services.waterline import fill_domains, share_raw
 from cluster_model.render.drawings.shapes import Box, Path, Sheet, Words, fit, measure, sample, wrap
-from cluster_model.render.drawings.style import BEGINS, format_count
+from cluster_model.render.drawings.style import BEGINS, format_count, word_osds
 
 WIDTH, MARGIN, TOP = 1560.0, 34.0, 84.0
 SCALE_X, SCALE_W = 236.0, 780.0  # where a fill of 0 is, and how far from it one of 1 is
@@ -39,7 +39,7 @@ class _Store:
     """Lays out the drawing from the top down."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.ceph = plan, plan.ceph
+        self.plan, self.ceph, self.tier = plan, plan.ceph, plan.ceph.tiers[0]
         self.panels: list[Box] = []
         self.paths: list[Path] = []
         self.boxes: list[Box] = []
@@ -48,15 +48,17 @@ class _Store:
     def build(self) -> Sheet:
         """Return the drawing."""
         y = TOP
-        if self.ceph.pools:
-            y = self._draw_scales(y) + 18
-        y = self._draw_domains(y) + 18
-        if self.ceph.pools:
-            y = self._draw_pools(y) + 18
-        first = self.ceph.hosts[0]
+        for tier in self.ceph.tiers:
+            self.tier = tier
+            if tier.pools:
+                y = self._draw_scales(y) + 18
+            y = self._draw_domains(y) + 18
+            if tier.pools:
+                y = self._draw_pools(y) + 18
+        osds = ", ".join(map(word_osds, self.ceph.tiers))
         note = (
-            f"{format_count(len(self.ceph.hosts), 'host')}, {format_count(self.ceph.osds, 'OSD')} of {first.osd_tb:g} TB "
-            f"({self.ceph.device_class}), {self.ceph.raw_tb:,.1f} TB raw · failure domain {self.ceph.failure_domain}"
+            f"{format_count(len(self.ceph.hosts), 'host')}, {osds}, {self.ceph.raw_tb:,.1f} TB raw · failure domain "
+            f"{self.ceph.failure_domain}"
         )
         return Sheet(
             width=WIDTH,
@@ -71,7 +73,8 @@ class _Store:
         )
 
     def _head(self, y: float, height: float, title: str) -> None:
-        """Draw a panel with its title."""
+        """Draw a panel with its title, and the class of drives where there are several."""
+        title += f" · {self.tier.device_class}" if len(self.ceph.tiers) > 1 else ""
         self.panels.append(Box(MARGIN, y, WIDTH - 2 * MARGIN, height, "panel", "", ""))
         self.words.append(Words(MARGIN + 16, y + 24, "ink h2", title))
 
@@ -81,15 +84,15 @@ class _Store:
         """Draw how far it can be filled, with all hosts there and for each loss; return the bottom."""
         marks = self._place_marks()
         bars = y + 44 + LABEL_H * (1 + max(level for _, _, _, level in marks)) + 6
-        bottom = bars + ROW_H * (1 + len(self.ceph.losses))
+        bottom = bars + ROW_H * (1 + len(self.tier.losses))
         self._head(y, bottom + TICK_H + 14 - y, "How far it can be filled")
         self._draw_legend(y + 24)
         for tenth in range(11):
             x = SCALE_X + SCALE_W * tenth / 10
             self.words.append(Words(x, bottom + TICK_H, "muted t10 mid", f"{tenth / 10:g}"))
-        whole = f"nearfull from {cut_fill(self._nearfull):g}, no more writes from {cut_fill(self.ceph.full_at):g}"
-        self._draw_scale(bars, "all hosts there", "", self._nearfull, self.ceph.full_at, whole)
-        for number, loss in enumerate(self.ceph.losses):
+        whole = f"nearfull from {cut_fill(self._nearfull):g}, no more writes from {cut_fill(self.tier.full_at):g}"
+        self._draw_scale(bars, "all hosts there", "", self._nearfull, self.tier.full_at, whole)
+        for number, loss in enumerate(self.tier.losses):
             self._draw_loss(bars + ROW_H * (number + 1), loss)
         for name, fill, x, level in marks:  # above the bars
             label, is_main = bars - 10 - LABEL_H * level, name == "waterline"
@@ -101,15 +104,15 @@ class _Store:
 
     @property
     def _nearfull(self) -> float:
-        return find_fill(NEARFULL, self.ceph.fullest)
+        return find_fill(NEARFULL, self.tier.fullest)
 
     def _word_mark(self, name: str, fill: float) -> str:
-        return f"{name} {cut_fill(fill):g} · {self.ceph.stored_tb(fill):,.0f} TB stored"
+        return f"{name} {cut_fill(fill):g} · {self.tier.stored_tb(fill):,.0f} TB stored"
 
     def _place_marks(self) -> list[tuple[str, float, float, int]]:
         """Return (name, fill, place, level) of each mark. Its words end at its line, above the lines that they would cross."""
         placed: list[tuple[str, float, float, int]] = []
-        for name, fill in sorted(self.ceph.marks.items(), key=lambda mark: mark[1]):
+        for name, fill in sorted(self.tier.marks.items(), key=lambda mark: mark[1]):
             x = SCALE_X + SCALE_W * fill
             begin = x - 14 - measure(self._word_mark(name, fill), 11, is_bold=True)
             placed.append((name, fill, x, 1 + max((level for _, _, at, level in placed if at >= begin), default=-1)))
@@ -129,7 +132,7 @@ class _Store:
             said = kept or "nothing is rebuilt: copies lack until it is back"
             self._draw_scale(y, name, f"{loss.raw_tb:,.1f} TB", 0, 0, said, "bad" if loss.gone else "blocked")
             return
-        what = "" if len(loss.rebuilt) == len(self.ceph.pools) else f"{_name(loss.rebuilt)}: "
+        what = "" if len(loss.rebuilt) == len(self.tier.pools) else f"{_name(loss.rebuilt)}: "
         took = f"{loss.hours:.1f} hours" if loss.hours >= 1 else f"{loss.hours * 60:.1f} minutes"
         waits = f"{_name(loss.stopped)} wait for it" if loss.stopped else ""
         said = f"{what}rebuilt {BEGINS[loss.begins]}, in {took} at the least ({loss.limit})"
@@ -157,13 +160,13 @@ class _Store:
     def _draw_domains(self, y: float) -> float:
         """Draw failure domains beside each other, as high as their capacity, filled as at the waterline; return the bottom."""
         hosts: defaultdict[str, list[OsdHost]] = defaultdict(list)
-        for host in self.ceph.hosts:
+        for host in self.tier.hosts:
             hosts[host.domain].append(host)
-        fills = fill_domains(self.ceph)
+        fills = fill_domains(self.tier)
         most = max(sum(host.raw_tb for host in members) for members in hosts.values())
         shown, left_out = sample(list(hosts), MAX_DOMAINS)
-        filled = f", filled to the waterline of {cut_fill(self.ceph.waterline):g}" if self.ceph.pools else ""
-        text = f"Where it lies: {format_count(len(hosts), self.ceph.failure_domain)}{filled}"
+        filled = f", filled to the waterline of {cut_fill(self.tier.waterline):g}" if self.tier.pools else ""
+        text = f"Where it lies: {format_count(len(hosts), self.tier.failure_domain)}{filled}"
         bottom = y + 44 + COLUMN_H
         self._head(y, COLUMN_H + 94, text)
         step = min(MOST_COLUMN_W, (WIDTH - 2 * MARGIN - 32) / (len(shown) + 2 * bool(left_out)))
@@ -181,9 +184,9 @@ class _Store:
     ) -> None:
         """Draw a failure domain: a box for each host, and how full it is at the waterline."""
         raw_tb, osds = sum(host.raw_tb for host in hosts), sum(host.osds for host in hosts)
-        width, at = step - max(3.0, step / 8), fill * self.ceph.waterline
+        width, at = step - max(3.0, step / 8), fill * self.tier.waterline
         names = ", ".join(host.name for host in hosts[:MAX_HOSTS]) + (", …" if len(hosts) > MAX_HOSTS else "")
-        filled = f", {at:.0%} full at the waterline" if self.ceph.pools else ""
+        filled = f", {at:.0%} full at the waterline" if self.tier.pools else ""
         title = f"{domain}: {names}; {format_count(osds, 'OSD')}, {raw_tb:,.1f} TB raw{filled}"
         y = bottom
         for host in hosts if len(hosts) <= MAX_HOSTS else ():
@@ -199,14 +202,14 @@ class _Store:
         else:
             self.words.append(Words(middle, bottom + 16, "ink t11 mid b", fit(domain, step - 2, 11, is_bold=True)))
             self.words.append(Words(middle, bottom + 30, "muted t10 mid", fit(f"{raw_tb:,.1f} TB", step, 10)))
-            self.words.append(Words(middle, bottom + 43, "muted t10 mid", f"{at:.0%} full" if self.ceph.pools else ""))
+            self.words.append(Words(middle, bottom + 43, "muted t10 mid", f"{at:.0%} full" if self.tier.pools else ""))
 
     # --- pools --------------------------------------------------------------------------------------------------------
 
     def _draw_pools(self, y: float) -> float:
         """Draw what part of the raw capacity each pool takes, and what that holds up to the waterline; return the bottom."""
-        whole = self.ceph.stored_tb(self.ceph.waterline)
-        shares = share_raw(self.ceph.pools)
+        whole = self.tier.stored_tb(self.tier.waterline)
+        shares = share_raw(self.tier.pools)
         shown, left_out = sample(list(enumerate(shares)), MAX_POOLS)
         height = 84 + 18 * (len(shown) + bool(left_out))
         self._head(y, height, f"Pools: {whole:,.1f} TB can be stored up to the waterline, copies counted once")

@@ -9,6 +9,7 @@ from jinja2 import Environment
 
 from cluster_model.paths import TEMPLATES
 from cluster_model.plan.model import Server, Switch
+from cluster_model.plan.model.ceph import Tier
 from cluster_model.render.templating import open_templates
 
 
@@ -86,3 +87,9 @@ def environment() -> Environment:
     env.globals.update(kinds=tuple(KINDS.values()), rail_colours=RAIL_COLOURS)
     env.filters.update(kw=format_kw, rate=format_rate)
     return env
+
+
+def word_osds(tier: Tier) -> str:
+    """Return how many OSDs a class of drives has, and of which sizes."""
+    sizes = " and ".join(f"{size:g}" for size in sorted({host.osd_tb for host in tier.hosts}))
+    return f"{format_count(tier.osds, 'OSD')} of {sizes} TB ({tier.device_class})"

@@ -55,9 +55,11 @@ def _list_figures(plan: Plan) -> Iterator[tuple[str, str, str]]:
         quotas = [tenant.gpus for tenant in plan.tenants if tenant.gpus >= 0]
         remark = f"quotas of {sum(quotas):,} GPUs" if quotas else "no GPU quota is set"
         yield f"{len(plan.tenants):,}", "tenants" if len(plan.tenants) > 1 else "tenant", remark
-    if plan.ceph.pools:
-        remark = f"up to a fill of {cut_fill(plan.ceph.waterline):g}, of {plan.ceph.raw_tb:,.0f} TB raw"
-        yield f"{plan.ceph.stored_tb(plan.ceph.waterline):,.0f} TB", "in Ceph", remark
+    for tier in plan.ceph.tiers:
+        if tier.pools:
+            remark = f"up to a fill of {cut_fill(tier.waterline):g}, of {tier.raw_tb:,.0f} TB raw"
+            where = "in Ceph" if len(plan.ceph.tiers) == 1 else f"in Ceph on {tier.device_class}"
+            yield f"{tier.usable_tb:,.0f} TB", where, remark
     compute = plan.network("compute")
     if compute is not None and compute.bisection_gbps:
         ratio = f"{compute.oversubscription:g}:1" if compute.oversubscription else "one tier"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic, Severity
@@ -41,7 +41,7 @@ class Verified:
     version: str = ""
     monitors: int = 0  # in the quorum, of those that are planned
     osds: int = 0  # up, of the planned hosts
-    fill: float | None = None  # of the planned hosts' OSDs that take data; None where nobody counts
+    fills: Mapping[str, float | None] = field(default_factory=dict)  # of each class of drives; None where nobody counts
 
 
 def compare_ceph(plan: Plan, asked: Asked) -> Verified:
@@ -79,7 +79,8 @@ def compare_ceph(plan: Plan, asked: Asked) -> Verified:
     planned = {monitor.name for monitor in ceph.monitors}
     newest = max(versions, default="", key=lambda text: [int(part) for part in text.split(".") if part.isdigit()])
     in_quorum = len(planned & set(answers.quorum.quorum_names))
-    return Verified(tuple(found), True, newest, in_quorum, count_up(ceph, answers), measure_fill(ceph, answers))
+    fills = {tier.device_class: measure_fill(tier, answers) for tier in ceph.tiers}
+    return Verified(tuple(found), True, newest, in_quorum, count_up(ceph, answers), fills)
 
 
 def list_versions(answers: Answers) -> dict[str, list[str]]:

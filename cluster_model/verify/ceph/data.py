@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic, Severity
-from cluster_model.plan.model.ceph import BACKFILLFULL, FULL, NEARFULL, CephCluster, PlacedPool, cut_fill
+from cluster_model.plan.model.ceph import BACKFILLFULL, FULL, NEARFULL, CephCluster, PlacedPool, Tier, cut_fill
 from cluster_model.verify.ceph.answers import Answers, Pool, Used
 from cluster_model.verify.ceph.osds import list_planned
 from cluster_model.verify.ceph.words import PLAYBOOK, are, tell
@@ -54,7 +54,7 @@ def _describe_planned(pool: PlacedPool, ceph: CephCluster) -> dict[str, Any]:
         "kind": KINDS[3 if pool.k else 1],
         "size": pool.size,
         "min_size": pool.min_size,
-        "rule": f"take default~{ceph.device_class}, {how} 0 {ceph.failure_domain}, emit",
+        "rule": f"take default~{pool.device_class}, {how} 0 {ceph.failure_domain}, emit",
         "pg_num": pool.pgs,
         "pg_autoscale_mode": "off",
         "application": pool.application,
@@ -80,23 +80,29 @@ def _describe_found(pool: Pool, planned: PlacedPool, answers: Answers) -> dict[s
     }
 
 
-def _list_used(ceph: CephCluster, answers: Answers) -> list[Used]:
+def _list_used(tier: Tier, answers: Answers) -> list[Used]:
     """Return OSDs of planned hosts and of the planned class that take data."""
-    names = {osd.name for osd in list_planned(ceph, answers) if osd.takes_data and osd.device_class == ceph.device_class}
+    names = {osd.name for osd in list_planned(tier, answers) if osd.takes_data and osd.device_class == tier.device_class}
     return [osd for osd in answers.use.nodes if osd.name in names and osd.kb] if answers.use else []
 
 
-def measure_fill(ceph: CephCluster, answers: Answers) -> float | None:
+def measure_fill(tier: Tier, answers: Answers) -> float | None:
     """Return the part of these OSDs' raw bytes that is used; None where nobody counts."""
-    used = _list_used(ceph, answers)
+    used = _list_used(tier, answers)
     return sum(osd.kb_used for osd in used) / sum(osd.kb for osd in used) if used else None
 
 
 def compare_fill(ceph: CephCluster, answers: Answers) -> Iterator[Diagnostic]:
-    """Yield which fills are passed, and whether OSDs are as even as the waterline counts on."""
-    used, fill = _list_used(ceph, answers), measure_fill(ceph, answers)
+    """Yield which fills are passed, and whether OSDs are as even as the waterline counts on, on each class of drives."""
+    for tier in ceph.tiers:
+        where = f" on {tier.device_class}" if len(ceph.tiers) > 1 else ""
+        yield from _compare_tier(tier, where, answers)
+
+
+def _compare_tier(tier: Tier, where: str, answers: Answers) -> Iterator[Diagnostic]:
+    used, fill = _list_used(tier, answers), measure_fill(tier, answers)
     if fill is None:
-        text = "how full it is was not told, or no planned OSD takes data"
+        text = f"how full it is{where} was not told, or no planned OSD takes data"
         fix = "see ceph mgr stat: managers count; then ceph osd df"
         yield tell("VER050", "ceph.fill_target", text, "an answer of ceph osd df", "none", fix, "warning")
         return
@@ -104,21 +110,21 @@ def compare_fill(ceph: CephCluster, answers: Answers) -> Iterator[Diagnostic]:
     most = max(osd.fill for osd in used)
     if full:
         state = "full: Ceph takes no writes" if most >= FULL else "backfillfull" if most >= BACKFILLFULL else "nearfull"
-        text = f"{are([osd.name for osd in full], 'nearfull or fuller')}; the fullest is {state}"
+        text = f"{are([osd.name for osd in full], 'nearfull or fuller')}{where}; the fullest is {state}"
         fix = "add hosts or delete data; never lift the ratios for longer than that takes"
         yield tell("VER050", "ceph.fill_target", text, f"< {NEARFULL:g}", f"{most:.3f}", fix)
-    if ceph.waterline and fill > ceph.waterline:
-        expected, fix = f"<= {cut_fill(ceph.waterline):g}", "add hosts or delete data: a lost host can no longer be rebuilt"
-        yield tell("VER050", "ceph.fill_target", "filled above the waterline", expected, f"{fill:.3f}", fix)
+    if tier.waterline and fill > tier.waterline:
+        expected, fix = f"<= {cut_fill(tier.waterline):g}", "add hosts or delete data: a lost host can no longer be rebuilt"
+        yield tell("VER050", "ceph.fill_target", f"filled above the waterline{where}", expected, f"{fill:.3f}", fix)
     else:
-        marks = {"fill_target": ceph.fill_target, "expand_at": ceph.expand_at}
+        marks = {"fill_target": tier.fill_target, "expand_at": tier.expand_at}
         passed = next(((name, mark) for name, mark in marks.items() if mark and fill > mark), None)
         if passed:
             name, mark = passed
             fix = "order hosts, or delete data"
-            yield tell("VER050", f"ceph.{name}", f"filled above {name}", f"<= {mark:g}", f"{fill:.3f}", fix, "warning")
-    if fill > LEAST_FILL and ceph.fullest and most > fill * ceph.fullest * SLACK and not answers.status.is_moving:
-        expected, actual = f"the fullest has {ceph.fullest:.2f} times the mean at most", f"{most / fill:.2f} times"
+            yield tell("VER050", f"ceph.{name}", f"filled above {name}{where}", f"<= {mark:g}", f"{fill:.3f}", fix, "warning")
+    if fill > LEAST_FILL and tier.fullest and most > fill * tier.fullest * SLACK and not answers.status.is_moving:
+        expected, actual = f"the fullest has {tier.fullest:.2f} times the mean at most", f"{most / fill:.2f} times"
         fix = "see ceph balancer status (mode upmap), and ceph osd df"
-        text = "OSDs are less even than the waterline counts on"
+        text = f"OSDs are less even{where} than the waterline counts on"
         yield tell("VER051", "ceph.imbalance", text, expected, actual, fix, "warning")

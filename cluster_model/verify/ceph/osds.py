@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cluster_model.checks.wording import list_names
 from cluster_model.diagnostic import Diagnostic, Severity
-from cluster_model.plan.model.ceph import CephCluster, OsdHost
+from cluster_model.plan.model.ceph import CephCluster, OsdHost, Tier
 from cluster_model.render.ceph.spec import locate_host
 from cluster_model.verify.ceph.answers import Answers, Node
 from cluster_model.verify.ceph.words import PLAYBOOK, are, tell
@@ -45,10 +45,10 @@ def read_crush(answers: Answers) -> Crush:
     return Crush(hosts, nodes, {child: node for node in nodes.values() for child in node.children})
 
 
-def list_planned(ceph: CephCluster, answers: Answers) -> list[Node]:
-    """Return the OSDs of planned hosts."""
+def list_planned(store: CephCluster | Tier, answers: Answers) -> list[Node]:
+    """Return the OSDs of planned hosts, all of them or those of a class of drives."""
     crush = read_crush(answers)
-    return [osd for host in ceph.hosts for osd in crush.list_osds(host.name)]
+    return [osd for host in store.hosts for osd in crush.list_osds(host.name)]
 
 
 def count_up(ceph: CephCluster, answers: Answers) -> int:
@@ -92,8 +92,8 @@ def _compare_osds(ceph: CephCluster, host: OsdHost, osds: list[Node]) -> Iterato
         text = f"{name}: {are(out, 'out, or without weight in CRUSH')}: no data comes there"
         fix = "see whether somebody drains them before they are brought back"
         yield tell("VER045", "ceph.hosts", text, "in", "out", fix, "warning")
-    if wrong := [osd.name for osd in osds if osd.device_class != ceph.device_class]:
+    if wrong := [osd.name for osd in osds if osd.device_class != host.device_class]:
         has = ", ".join(sorted({osd.device_class or "none" for osd in osds}))
         fix = "plan the model whose drives it has; a class is set by ceph osd crush set-device-class"
         text = f"{name}: {are(wrong, 'of another class')}, so no planned pool lies there"
-        yield tell("VER045", "ceph.hosts", text, ceph.device_class, has, fix)
+        yield tell("VER045", "ceph.hosts", text, host.device_class, has, fix)

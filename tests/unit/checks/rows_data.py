@@ -38,10 +38,17 @@ def _control(*groups):
 
 
 SAID = {"source": "made up for tests"}
+DISKS = {"device_class": "hdd"}
 
 
 def _resources(cores, memory_gib, **more):
     return hardware("test/storage", "resources", {"cores": cores, "memory_gib": memory_gib, **SAID}, **more)
+
+
+def _disks(**pools):
+    """Have Ceph on control servers too, three with four drives that spin, and these pools."""
+    drives = hardware("test/control", "drives", {"count": 4, "capacity_tb": 20.0, "rotational": True, **SAID})
+    return chain(drives, intent("ceph.hosts", ["storage", "control"]), *([intent("ceph.pools", pools)] if pools else []))
 
 
 def _files(first=None, **others):
@@ -83,6 +90,7 @@ FIRES = {
         "hosts": (_pool(erasure="4+2"), "pool data (erasure 4+2) needs 6 hosts and has 4"),
         "racks": (chain(BY_RACK, _pool(replicas=4)), "needs 4 racks and has 3"),
         "rows": (chain(intent("ceph.failure_domain", "row"), _pool(replicas=2)), "needs 2 rows and has 1"),
+        "a class": (_disks(cold={"erasure": "2+2", "device_class": "hdd"}), "pool cold (erasure 2+2) needs 4 hosts and has 3"),
     },
     "CEP002": {
         "racks": (BY_RACK, "pool data (3 replicas) uses all 3 racks"),
@@ -181,6 +189,10 @@ FIRES = {
             "pods share volumes of file system home, in which red have folders",
         ),
     },
+    "CEP036": {
+        "none spin": (_pool(replicas=3, **DISKS), "pool data is for drives of class hdd, and no host of Ceph has any"),
+    },
+    "CEP037": {"disks": (_disks(), "no pool lies on drives of class hdd, of which there are 240 TB")},
     "CEP031": {
         "kernel": (_files({"clients": ["storage"]}), "the kernel of storage-001 mounts file system home beside OSDs"),
         "pods": (chain(_files(), _pods("storage-002")), "the kernel of storage-002 mounts file system home beside OSDs"),
@@ -232,9 +244,14 @@ FIRES = {
         ),
     },
     "CEP007": {
-        "above": (intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.5}}), "sum to 1.2")
+        "a class": (
+            _disks(a={"replicas": 3}, b={"replicas": 2, "share": 0.7, **DISKS}, c={"replicas": 2, "share": 0.6, **DISKS}),
+            "the pools' shares on hdd sum to 1.3",
+        ),
+        "above": (intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.5}}), "sum to 1.2"),
     },
     "CEP021": {
+        "a class": (_disks(a={"replicas": 3}, b={"replicas": 2, "share": 0.4, **DISKS}), "the pools' shares on hdd sum to 0.4"),
         "below": (_pool(replicas=3, share=0.6), "shares sum to 0.6"),
         "nothing left": (
             intent("ceph.pools", {"a": {"replicas": 3, "share": 1.0}, "b": {"replicas": 3}}),
@@ -368,6 +385,12 @@ SILENT = {
         "nobody's": chain(_files(), intent("kubernetes.shared_volumes", ["home"])),
         "another": chain(_files(work=["data"]), intent("kubernetes.shared_volumes", ["work"]), _folder("red")),
     },
+    "CEP036": {"disks": _disks(a={"replicas": 3}, b={"replicas": 2, **DISKS})},
+    "CEP037": {
+        "each": _disks(a={"replicas": 3}, b={"replicas": 2, **DISKS}),
+        "one class": _pool(replicas=3),
+        "metadata": chain(_disks(data={"replicas": 2, **DISKS}), _files()),
+    },
     "CEP031": {
         "fuse": _files({"clients": ["storage"], "driver": "fuse"}),
         "elsewhere": _files({"clients": ["gpu"]}),
@@ -378,7 +401,10 @@ SILENT = {
         "nobody's": chain(_files({"clients": ["storage"]}), _folder("red")),
         "no folders": _files({"clients": ["gpu"]}),
     },
-    "CEP007": {"one": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.3}})},
+    "CEP007": {
+        "each of its class": _disks(a={"replicas": 3, "share": 1.0}, b={"replicas": 2, "share": 1.0, **DISKS}),
+        "one": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.7}, "b": {"replicas": 3, "share": 0.3}}),
+    },
     "CEP021": {
         "rest": intent("ceph.pools", {"a": {"replicas": 3, "share": 0.9}, "b": {"replicas": 3}}),
         "one": _pool(replicas=3),

@@ -424,9 +424,8 @@ def small_design() -> Design:
 
 def _make_design(plan: Plan, cluster: Cluster, catalogue: Catalogue, facts: FactTables) -> Design:
     """Return a design whose Ceph is planned from the rest, as it would be."""
-    group = cluster.ceph.hosts if cluster.ceph else ""
-    host = next((server for server in plan.servers if server.group == group), None)
-    ceph = plan_ceph(cluster, catalogue.server(host.model) if host else None, plan.servers, plan.racks)
+    models = {server.group: catalogue.server(server.model) for server in plan.servers}
+    ceph = plan_ceph(cluster, models, plan.servers, plan.racks)
     return Design(replace(plan, ceph=ceph), cluster, catalogue, facts)
 
 

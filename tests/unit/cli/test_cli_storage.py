@@ -110,6 +110,48 @@ def test_a_single_host_is_told(tmp_path):
     assert "storage-001 alone may hold objects of datasets: they are lost with it.\n" in said.stdout
 
 
+@pytest.fixture
+def classes(changed):
+    """Return the pod with a group of drives that spin, and a pool on them."""
+    group = "  storage: {id: 2, model: generic/2u-24nvme, count: 12, racks: network}\n"
+    more = "  cold: {id: 9, model: generic/4u-36hdd, count: 8, racks: network, role: storage}\n"
+    erasure = "archive: {erasure: 4+2}"
+    return changed(
+        (group, group + more),
+        ("hosts: storage", "hosts: [storage, cold]"),
+        (erasure, erasure.replace("4+2", "4+2, device_class: hdd")),
+    )
+
+
+def test_each_class_of_drives_is_told(classes):
+    said, data = run(classes), json.loads(run(classes, "--format", "json").stdout)
+    assert said.exit_code == 0, said.output
+    flash, disks = data["classes"]["ssd"], data["classes"]["hdd"]
+    for each in (flash, disks):
+        assert f"{each['raw_tb']:,.1f} TB raw" in said.stdout
+        assert f"The waterline is a fill of {each['waterline']:g}.\n" in said.stdout
+    assert (list(flash["pools"]), list(disks["pools"]), disks["osds"]) == (["datasets"], ["archive"], 8 * 36)
+    plan = json.loads(CliRunner().invoke(cli, ["plan", classes, "--json"]).stdout)["ceph"]
+    assert plan["classes"]["hdd"]["usable_tb"] == disks["usable_tb"]
+    line = CliRunner().invoke(cli, ["plan", classes]).stdout
+    assert f" TB on ssd up to a fill of {flash['waterline']:g}, " in line
+
+
+def test_with_several_classes_it_has_to_be_said_which(classes):
+    assert "say on which drives, as hdd=600TB; there are ssd, hdd" in run(classes, "--stored", "600").stderr
+    assert "there are no drives of class nvme; there are ssd, hdd" in run(classes, "--stored", "nvme=600").stderr
+    assert "of the same drives" in run(classes, "--stored", "hdd=600", "--growth", "ssd=3").stderr
+    said = run(classes, "--stored", "hdd=600", "--growth", "3").stdout
+    assert said.count("600.0 TB stored are a fill of") == 1
+    assert "say of which group, as storage=2; there are storage, cold" in run(classes, "--add", "2").stderr
+    assert "disks is no group of Ceph's hosts; there are storage, cold" in run(classes, "--add", "disks=2").stderr
+    said = run(classes, "--add", "cold=8").stdout.partition("\nWith 8 more of cold:\n\n")[2]
+    assert said.count("TB raw;") == 1 and "16 hosts in 8 racks, 576 OSDs of 20 TB (hdd)" in said
+    assert "At least 50.0% of the data moves." in said
+    data = json.loads(run(classes, "--add", "cold=8", "--format", "json").stdout)["classes"]
+    assert data["hdd"]["with_more"]["moved"] == 0.5 and data["ssd"]["with_more"]["moved"] == 0
+
+
 def test_amounts_have_the_units_that_ceph_shows():
     def stored(amount):
         return json.loads(run(POD, "--stored", amount, "--format", "json").stdout)["stored"]["tb"]

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import yaml
 from intents import STORAGE, plan_of, read, small
 
 from cluster_model.plan.compare.plans import compare_plans
 from cluster_model.plan.growth import add_servers
-from cluster_model.plan.model.ceph import CephCluster, OsdHost, PlacedPool, cut_fill
+from cluster_model.plan.model.ceph import CephCluster, OsdGroup, OsdHost, PlacedPool, cut_fill
 from cluster_model.plan.model.overlay import Tenant, TenantFolder, TenantStorage
 from cluster_model.plan.services.waterline import Terms, find_fullest, list_losses, measure_move, spread
 from cluster_model.render.ceph.objects import list_mounts, name_unit
 from cluster_model.render.ceph.users import list_users
+from cluster_model.render.services.ceph import render_ceph
 
 MANY = 10**12  # placement groups: chance leaves nothing uneven
 DATA = PlacedPool("data", 3, 0, 0, 1.0, MANY)
@@ -42,6 +44,12 @@ def planned(count=4, **ceph):
     return whole(count, **ceph).ceph
 
 
+def fill(count=4, **ceph):
+    """Return the one class of drives."""
+    [tier] = planned(count, **ceph).tiers
+    return tier
+
+
 def test_hosts_stand_where_the_plan_puts_them():
     ceph = planned(failure_domain="rack", pools={"data": {"replicas": 3}})
     assert [(host.name, host.rack, host.domain, host.row) for host in ceph.hosts][:2] == [
@@ -49,15 +57,17 @@ def test_hosts_stand_where_the_plan_puts_them():
         ("storage-002", "N02", "N02", "N"),
     ]
     assert {(host.osds, host.osd_tb, host.storage_gbps) for host in ceph.hosts} == {(24, 15.36, 400)}
-    assert (ceph.osds, round(ceph.raw_tb, 2), ceph.device_class) == (96, 1474.56, "ssd")
+    assert (ceph.osds, round(ceph.raw_tb, 2)) == (96, 1474.56)
+    assert ceph.groups == (OsdGroup("storage", "ssd", 24, 15.36, 1),)
+    assert [(tier.device_class, tier.osds, tier.domains) for tier in ceph.tiers] == [("ssd", 96, 4)]
     assert {host.domain for host in planned(failure_domain="row").hosts} == {"N"}
     assert {host.domain for host in planned().hosts} == {f"storage-{n:03d}" for n in (1, 2, 3, 4)}
 
 
 def test_without_ceph_there_are_no_hosts():
     assert plan_of(small()).ceph == CephCluster()
-    assert planned().losses == ()
-    assert (planned().waterline, planned().stored_tb(0.5), planned().full_at) == (0, 0, 0)
+    assert fill().losses == ()
+    assert (fill().waterline, fill().stored_tb(0.5), fill().full_at) == (0, 0, 0)
 
 
 def test_pools_share_what_the_others_leave():
@@ -77,13 +87,13 @@ def test_pools_share_what_the_others_leave():
 
 def test_what_a_host_needs_is_counted_where_most_daemons_are():
     """24 OSDs of 4 GiB and a fifth more, 16 GiB for all else, 2 for a monitor, 4 for a manager; two cores for an OSD on flash."""
-    needs = planned(monitors="storage").needs
+    [needs] = fill(monitors="storage").needs
     assert (needs.host, needs.osds, needs.daemons) == ("storage-001", 24, ("monitor", "manager"))
     assert needs.memory_gib == pytest.approx(24 * 4 * 1.2 + 16 + 2 + 4)
     assert (needs.cores, needs.has_cores, needs.has_memory_gib) == (48, 64, 256)
     assert (round(needs.drive_mb_per_s), needs.has_mb_per_s) == (30199, 50_000)
     assert needs.most_osd_memory_gib == pytest.approx((256 - 22) / 24 / 1.2)
-    large = planned(monitors="gpu", osd_memory_gib=8, osds_per_device=2).needs
+    [large] = fill(monitors="gpu", osd_memory_gib=8, osds_per_device=2).needs
     assert (large.daemons, large.memory_gib, large.cores) == ((), pytest.approx(48 * 8 * 1.2 + 16), 96)
     assert large.drive_mb_per_s == needs.drive_mb_per_s
 
@@ -93,7 +103,7 @@ def test_recovery_goes_by_profile_and_drive():
     lost_mb = 368.64e6 * 0.57
 
     def hours(**recovery):
-        return planned(pools={"a": {"replicas": 3}}, fill_target=0.57, recovery=recovery).losses[0].hours
+        return fill(pools={"a": {"replicas": 3}}, fill_target=0.57, recovery=recovery).losses[0].hours
 
     for profile, part in (("balanced", 0.5), ("high_client_ops", 0.4), ("high_recovery_ops", 0.7)):
         assert hours(profile=profile) == pytest.approx(2 * lost_mb / (72 * 1258.2912 * part) / 3600)
@@ -210,8 +220,8 @@ def test_a_large_domain_leaves_the_rest_to_chance():
 
 
 def test_growth_moves_what_new_hosts_hold():
-    old = planned(pools={"a": {"replicas": 3}})
-    assert measure_move(old, planned(5, pools={"a": {"replicas": 3}})) == pytest.approx(0.2)
+    old = fill(pools={"a": {"replicas": 3}})
+    assert measure_move(old, fill(5, pools={"a": {"replicas": 3}})) == pytest.approx(0.2)
     assert measure_move(old, old) == 0
 
 
@@ -223,7 +233,7 @@ def test_servers_are_added_as_a_later_phase():
 
 
 def test_marks_are_reached_in_months():
-    ceph = planned(pools={"a": {"replicas": 3}}, fill_target=0.5, expand_at=0.4)
+    ceph = fill(pools={"a": {"replicas": 3}}, fill_target=0.5, expand_at=0.4)
     assert list(ceph.marks) == ["expand_at", "fill_target", "waterline", "full"]
     stored = ceph.stored_tb(0.3)
     assert ceph.fill_with(stored) == pytest.approx(0.3)
@@ -256,12 +266,14 @@ def test_file_systems_have_a_pool_for_metadata_and_servers_in_turn():
     assert {server.address for server in home.servers} == {host.address for host in ceph.hosts[:3]}
     assert home.metadata == PlacedPool("cephfs.home.meta", 3, 0, 0, 0.0, 64, "cephfs")
     assert [(pool.name, pool.application) for pool in ceph.all_pools][:3] == [(name, "cephfs") for name in pools]
-    assert ceph.pgs_per_osd == sum(pool.pgs * pool.size for pool in (*ceph.pools, home.metadata, work.metadata)) / 96
-    assert ceph.needs.daemons == ("monitor", "manager", "metadata server", "metadata server")
-    assert ceph.needs.memory_gib == pytest.approx(24 * 4 * 1.2 + 16 + 2 + 4 + (4 + 16) * 1.5)
+    [tier] = ceph.tiers
+    assert tier.pgs_per_osd == sum(pool.pgs * pool.size for pool in (*ceph.pools, home.metadata, work.metadata)) / 96
+    [needs] = tier.needs
+    assert needs.daemons == ("monitor", "manager", "metadata server", "metadata server")
+    assert needs.memory_gib == pytest.approx(24 * 4 * 1.2 + 16 + 2 + 4 + (4 + 16) * 1.5)
     alone = planned(pools={"files": {"replicas": 3}}, filesystems={"home": {"pools": ["files"]}}, metadata_hosts="gpu")
     assert [server.name for server in alone.filesystems[0].servers] == ["gpu-001", "gpu-002"]
-    assert ceph.waterline == planned(pools=pools, monitors="storage").waterline
+    assert tier.waterline == fill(pools=pools, monitors="storage").waterline
 
 
 def test_a_file_system_that_changes_is_told():
@@ -325,8 +337,9 @@ def test_an_object_store_has_pools_of_its_own_and_gateways():
         PlacedPool("small.rgw.buckets.index", 3, 0, 0, 0.0, 64, "rgw"),
     )
     assert [pool.application for pool in ceph.pools] == ["rgw", "rbd"] and ceph.all_pools[2:] == store.own
-    assert ceph.needs.daemons == ("monitor", "manager", "gateway")
-    assert ceph.waterline == planned(pools=pools, monitors="storage").waterline
+    [tier] = ceph.tiers
+    assert tier.needs[0].daemons == ("monitor", "manager", "gateway")
+    assert tier.waterline == fill(pools=pools, monitors="storage").waterline
     other = planned(
         pools=pools, object={"pool": "objects", "hosts": "gpu", "realm": "here", "zonegroup": "east", "zone": "one"}
     ).store
@@ -344,3 +357,78 @@ def test_an_object_store_that_changes_is_told():
     assert ("object store small", "exists", "no", "yes") in {
         (one.subject, one.key, one.old, one.new) for one in compare_plans(none, old).settings
     }
+
+
+def with_disks(count=4, hosts=("storage", "archive"), **ceph):
+    """Plan Ceph on four servers with flash, and some with 36 drives of 20 TB that spin."""
+    storage = {"id": 2, "model": "generic/2u-24nvme", "count": 4, "racks": "network"}
+    archive = {"id": 9, "model": "generic/4u-36hdd", "count": count, "racks": "network", "role": "storage"}
+    servers = {"servers__storage": storage, "servers__archive": archive}
+    return plan_of(small(**servers, networks__storage=STORAGE, ceph={"hosts": list(hosts), **ceph}))
+
+
+DISKS = {"device_class": "hdd"}
+
+
+def test_each_class_of_drives_is_filled_by_itself():
+    pools = {"data": {"replicas": 3}, "cold": {"erasure": "2+1", **DISKS}, "files": {"replicas": 3, "share": 0.25, **DISKS}}
+    ceph = with_disks(pools=pools, filesystems={"home": {"pools": ["files"]}}, osds_per_device=2).ceph
+    assert ceph.groups == (OsdGroup("storage", "ssd", 24, 15.36, 2), OsdGroup("archive", "hdd", 36, 20, 1))
+    assert [(tier.device_class, tier.osds, [pool.name for pool in tier.pools]) for tier in ceph.tiers] == [
+        ("ssd", 192, ["data"]),
+        ("hdd", 144, ["cold", "files"]),
+    ]
+    assert [(pool.name, pool.share, pool.device_class) for pool in ceph.pools] == [
+        ("data", 1.0, "ssd"),
+        ("cold", 0.75, "hdd"),
+        ("files", 0.25, "hdd"),
+    ]
+    assert ceph.filesystems[0].metadata.device_class == "ssd"
+    flash, disks = ceph.tiers
+    alone = fill(pools={"data": {"replicas": 3}}, osds_per_device=2)
+    assert (flash.waterline, flash.pools[0].pgs) == (alone.waterline, alone.pools[0].pgs)
+    assert flash.small == (ceph.filesystems[0].metadata,) and disks.small == ()
+    assert {loss.name for loss in disks.losses if loss.kind == "host"} == {"archive-001"}
+    assert disks.losses[0].hours > 4 * flash.losses[0].hours
+    assert [needs.host for tier in ceph.tiers for needs in tier.needs] == ["storage-001", "archive-001"]
+
+
+def test_pools_lie_on_drives_of_the_first_group_and_two_groups_of_a_class_share_it():
+    ceph = with_disks(hosts=("archive", "storage"), pools={"cold": {"replicas": 3}}).ceph
+    assert [(tier.device_class, len(tier.pools)) for tier in ceph.tiers] == [("hdd", 1), ("ssd", 0)]
+    same = {"id": 8, "model": "generic/2u-24nvme", "count": 2, "racks": "network", "role": "storage"}
+    storage = {"id": 2, "model": "generic/2u-24nvme", "count": 4, "racks": "network"}
+    servers = {"servers__storage": storage, "servers__newer": same}
+    plan = plan_of(
+        small(**servers, networks__storage=STORAGE, ceph={"hosts": ["storage", "newer"], "pools": {"a": {"replicas": 3}}})
+    )
+    [tier] = plan.ceph.tiers
+    assert (tier.osds, [needs.host for needs in tier.needs]) == (144, ["storage-001", "newer-001"])
+    assert tier.waterline == fill(6, pools={"a": {"replicas": 3}}).waterline
+
+
+def test_each_group_is_told_its_drives():
+    plan = with_disks(pools={"data": {"replicas": 3}, "cold": {"replicas": 3, **DISKS}}, failure_domain="host")
+    files = {path: content.decode() for path, content in render_ceph(plan, None)}
+    osds = yaml.safe_load(files["ceph/objects.yaml"])["osds"]
+    assert [(each["group"], each["drives"], each["bytes"], each["rotational"], len(each["hosts"])) for each in osds] == [
+        ("storage", 24, 15_360_000_000_000, False, 4),
+        ("archive", 36, 20_000_000_000_000, True, 4),
+    ]
+    specs = [each for each in yaml.safe_load_all(files["ceph/spec.yaml"]) if each]
+    placed = {each["service_id"]: each["placement"]["label"] for each in specs if each["service_type"] == "osd"}
+    assert placed == {"storage": "osd-storage", "archive": "osd-archive"}
+    for name, label in placed.items():
+        labeled = [each["hostname"] for each in specs if label in each.get("labels", ())]
+        assert labeled == [f"{name}-{n:03d}" for n in (1, 2, 3, 4)]
+    assert "device 95 osd.95 class ssd\ndevice 96 osd.96 class hdd\n" in files["ceph/crush.txt"]
+    assert "step take default class hdd" in files["ceph/crush.txt"]
+
+
+def test_ceph_counts_hosts_of_all_classes_where_it_begins_by_itself():
+    """A rack with a host of another class is not down with the one that is lost; what was measured is of the first class."""
+    pools = {"data": {"replicas": 3}, "cold": {"replicas": 3, **DISKS}}
+    flash, disks = with_disks(pools=pools, failure_domain="rack", recovery={"osd_mb_per_s": 500}).ceph.tiers
+    assert [tier.losses[0].begins for tier in (flash, disks)] == ["itself", "itself"]
+    assert fill(pools={"data": {"replicas": 3}}, failure_domain="rack").losses[0].begins == "word"
+    assert disks.losses[0].hours == with_disks(pools=pools, failure_domain="rack").ceph.tiers[1].losses[0].hours

@@ -16,8 +16,12 @@ LOOK = {
     "lacking": {"storage-004": 2},
     "deadline": 0,
 }
+OSDS = [
+    {"group": "storage", "hosts": ["storage-001", "storage-003", "storage-004"]},
+    {"group": "archive", "hosts": ["archive-001"]},
+]
 ABOUT = {
-    "plan": {"fsid": FSID, "hosts": {"storage-001": {}, "storage-003": {}, "storage-004": {}}},
+    "plan": {"fsid": FSID, "hosts": {"storage-001": {}, "storage-003": {}, "storage-004": {}}, "osds": OSDS},
     "hosts": ["storage-004"],
     "outside": "",
     "silent": [],
@@ -91,6 +95,14 @@ REFUSED = {
         {},
         {"hosts": []},
         ["""ceph_expand_hosts: empty; expected hosts whose OSDs come; fix: -e '{"ceph_osd_grow": ["storage-004"]}'"""],
+    ),
+    "hosts of two groups": (
+        {},
+        {"hosts": ["storage-004", "archive-001"], "plan": ABOUT["plan"] | {"hosts": {"storage-004": {}, "archive-001": {}}}},
+        [
+            "ceph_expand_hosts: hosts of storage and archive; expected hosts of one group, which have the same drives; "
+            "fix: run it for each group"
+        ],
     ),
     "hosts that are not planned": (
         {},

@@ -10,7 +10,9 @@ PLACE = {"root": "default", "row": "N", "rack": "N01"}
 PLAN = {
     "fsid": FSID,
     "hosts": {"storage-001": PLACE, "storage-002": PLACE},
-    "osds": {"drives": 2, "bytes": 15_360_000_000_000, "rotational": False, "per_drive": 1, "device_class": "ssd"},
+    "osds": [
+        {"hosts": ["storage-001", "storage-002"], "drives": 2, "bytes": 15_360_000_000_000, "rotational": False, "per_drive": 1}
+    ],
 }
 NONE = {"wrong": [], "left": [], "make": [], "wipe": [], "start": [], "done": []}
 
@@ -35,8 +37,8 @@ def choose(collection, monkeypatch):
     monkeypatch.syspath_prepend(str(collection))
     module = importlib.import_module("ansible_collections.gpuyard.cluster.plugins.filter.ceph_osd_choice")
 
-    def choose(drives, osds=None, cluster=None, per_drive=1, look=None, **words):
-        plan = {**PLAN, "osds": PLAN["osds"] | {"per_drive": per_drive}}
+    def choose(drives, osds=None, cluster=None, per_drive=1, look=None, groups=None, **words):
+        plan = {**PLAN, "osds": groups or [PLAN["osds"][0] | {"per_drive": per_drive}]}
         own = {"fsid": FSID, "cephadm": [], "others": [], "busy": False}
         made = [drive(f"nvme-{name}", *(f"{name}{n}" for n in range(per_drive))) for name in "xy"]
         looks = {
@@ -124,6 +126,14 @@ def test_a_dead_drive_holds_up_no_host_that_has_osds(choose):
     chosen = choose([drive("nvme-a", "a0"), drive("nvme-s", holds="ext4")], running("a0"))
     assert (chosen["wrong"], len(chosen["left"])) == ([], 2)
     assert choose([drive("nvme-a")], fewer=["storage-001"])["wrong"] == []
+
+
+def test_a_host_has_the_drives_of_its_own_group(choose):
+    others, own = {**PLAN["osds"][0], "hosts": ["storage-002"]}, {**PLAN["osds"][0], "hosts": ["storage-001"], "drives": 1}
+    [fault] = choose(EMPTY, groups=[others, own])["wrong"]
+    assert fault.startswith("storage-001: empty drives: 2, nvme-a, nvme-b; expected 1; fix: ")
+    assert choose(EMPTY[:1], groups=[others, own])["make"] == ["nvme-b"]
+    assert choose([], groups=[others]) == NONE
 
 
 def test_more_empty_drives_than_planned_are_refused(choose):

@@ -41,13 +41,13 @@ def tell_ceph(plan, fill=0.3):
         for _ in range(host.osds):
             number = len(osds)
             nodes["host", host.name]["children"].append(number)
-            about = {"type": "osd", "status": "up", "reweight": 1.0, "crush_weight": 14.0, "device_class": ceph.device_class}
+            about = {"type": "osd", "status": "up", "reweight": 1.0, "crush_weight": 14.0, "device_class": host.device_class}
             osds.append({"id": number, "name": f"osd.{number}", **about})
     pools, rules = [MANAGERS_OWN], [_rule(0, "replicated_rule", "default", "host")]
     for number, pool in enumerate(ceph.all_pools, 1):
-        wanted = describe_pool(pool, ceph)
+        wanted = describe_pool(pool, ceph.failure_domain)
         rules.append(
-            _rule(number, pool.name, f"default~{ceph.device_class}", ceph.failure_domain, "indep" if pool.k else "firstn")
+            _rule(number, pool.name, f"default~{pool.device_class}", ceph.failure_domain, "indep" if pool.k else "firstn")
         )
         pools.append(
             {"pool_name": pool.name, "pool_id": number, "type": 3 if pool.k else 1, "size": pool.size, "min_size": pool.min_size,

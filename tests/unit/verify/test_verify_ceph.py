@@ -57,7 +57,7 @@ def node(answers, name):
 def test_as_planned_nothing_is_found_and_all_is_counted(plan, answers):
     found = compare_ceph(plan, Asked("control-001", answers))
     assert found.findings == ()
-    assert (found.version, found.monitors, found.osds, round(found.fill, 4)) == ("16.2.15", 3, 288, 0.3)
+    assert (found.version, found.monitors, found.osds, round(found.fills["ssd"], 4)) == ("16.2.15", 3, 288, 0.3)
     assert {"client.kubernetes-volumes"} < answers["users"].keys()
 
 
@@ -274,10 +274,11 @@ def test_gateways_that_nobody_hears_of_any_more_or_of_another_zone(filed):
 
 
 def test_the_fill_is_held_against_what_is_planned(plan):
-    line = plan.ceph.waterline
+    line = plan.ceph.tiers[0].waterline
     above = compare_ceph(plan, Asked("c", tell_ceph(plan, line + 0.01))).findings
     assert [(one.id, one.severity, one.summary) for one in above] == [("VER050", "error", "filled above the waterline")]
-    target = replace(plan, ceph=replace(plan.ceph, fill_target=0.4, expand_at=0.35))
+    tier = replace(plan.ceph.tiers[0], fill_target=0.4, expand_at=0.35)
+    target = replace(plan, ceph=replace(plan.ceph, tiers=(tier,)))
     for fill, said in ((0.36, "filled above expand_at"), (0.41, "filled above fill_target")):
         found = only(target, tell_ceph(plan, fill))
         assert (found.id, found.severity, found.summary, found.where) == ("VER050", "warning", said, f"ceph.{said.split()[-1]}")
@@ -308,7 +309,7 @@ def test_without_a_manager_nobody_counts(plan, answers):
     del answers["use"]
     found = compare_ceph(plan, Asked("control-001", answers))
     assert [(one.id, one.severity) for one in found.findings] == [("VER043", "error"), ("VER050", "warning")]
-    assert found.fill is None
+    assert found.fills == {"ssd": None}
 
 
 def test_versions_and_the_health_that_no_finding_tells(plan, answers):

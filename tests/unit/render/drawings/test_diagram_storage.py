@@ -42,16 +42,18 @@ def list_texts(drawing):
 
 
 def change(plan, **parts):
-    return replace(plan, ceph=replace(plan.ceph, **parts))
+    """Return the plan with parts of its class of drives exchanged."""
+    tier = replace(plan.ceph.tiers[0], **parts)
+    return replace(plan, ceph=replace(plan.ceph, hosts=tier.hosts, failure_domain=tier.failure_domain, tiers=(tier,)))
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_scales_are_what_is_planned(read_plan, name):
-    ceph = read_plan(name).ceph
+    tier = read_plan(name).ceph.tiers[0]
     scales = read_scales(lay_out_storage(read_plan(name)))
-    nearfull, full = round(find_fill(0.85, ceph.fullest), 6), round(ceph.full_at, 6)
+    nearfull, full = round(find_fill(0.85, tier.fullest), 6), round(tier.full_at, 6)
     assert scales.pop("all hosts there") == [("ok", 0, nearfull), ("warn", nearfull, full), ("bad", full, 1)]
-    for loss in ceph.losses:
+    for loss in tier.losses:
         most, stops = round(loss.most_fill, 6), round(loss.stops_at, 6)
         kept = [("ok", 0, most), ("warn", most, stops), ("bad", stops, 1)]
         assert scales.pop(f"{loss.kind} {loss.name} lost") == (kept if loss.rebuilt else [("blocked", 0, 1)])
@@ -62,7 +64,7 @@ def test_what_a_loss_comes_to_is_said(driving):
     said = " ".join(list_texts(lay_out_storage(driving)))
     assert "rebuilt by itself, in 1.5 hours at the least (drives)" in said
     assert "datasets, intake and 2 more wait for it" in said
-    host = driving.ceph.losses[0]
+    host = driving.ceph.tiers[0].losses[0]
     drawing = lay_out_storage(change(driving, losses=(replace(host, gone=("files",), rebuilt=(), begins=""),)))
     assert read_scales(drawing)[f"host {host.name} lost"] == [("bad", 0, 1)]
     assert "objects of files are lost" in list_texts(drawing)
@@ -73,7 +75,9 @@ def test_what_a_loss_comes_to_is_said(driving):
 def test_words_beside_a_scale_have_room(driving):
     """At the worst, with long names: three lines, which is what a row has."""
     names = tuple(f"{letter}-pool-with-a-name-of-many-letters" for letter in "abcdefgh")
-    loss = replace(driving.ceph.losses[0], gone=names[:3], stopped=names[3:], rebuilt=names[2:], begins="word", hours=1234.5)
+    loss = replace(
+        driving.ceph.tiers[0].losses[0], gone=names[:3], stopped=names[3:], rebuilt=names[2:], begins="word", hours=1234.5
+    )
     drawing = lay_out_storage(change(driving, losses=(loss,)))
     beside = [words for words in drawing.words if words.x == SAID_X]
     said = [words.text for words in beside[1:]]
@@ -90,7 +94,7 @@ def test_marks_can_be_read(driving, expand_at, fill_target):
     drawing = lay_out_storage(plan)
     lines = [box for box in drawing.boxes if box.css == "ink"]
     assert sorted(round((box.x + (box.width == 2) - SCALE_X) / SCALE_W, 6) for box in lines) == sorted(
-        round(fill, 6) for fill in plan.ceph.marks.values()
+        round(fill, 6) for fill in plan.ceph.tiers[0].marks.values()
     )
     labels = [words for words in drawing.words if words.text in {box.title for box in lines}]
     assert len(labels) == len(lines) == 2 + bool(expand_at) + bool(fill_target)
@@ -104,7 +108,7 @@ def test_marks_can_be_read(driving, expand_at, fill_target):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_failure_domains_are_filled_as_at_the_waterline(read_plan, name):
-    ceph = read_plan(name).ceph
+    ceph = read_plan(name).ceph.tiers[0]
     fills = fill_domains(ceph)
     assert max(fills.values()) == pytest.approx(ceph.fullest_domain)
     drawing = lay_out_storage(read_plan(name))
@@ -177,7 +181,8 @@ def test_it_is_svg_on_the_page_too_and_only_where_there_is_ceph(driving):
 
 
 def test_names_are_escaped(driving):
-    pools = (replace(driving.ceph.pools[0], name="<script>"), *driving.ceph.pools[1:])
+    first, *others = driving.ceph.tiers[0].pools
+    pools = (replace(first, name="<script>"), *others)
     text = draw_storage(change(driving, pools=pools))
     assert "<script>" not in text
     ET.fromstring(text)
