@@ -216,7 +216,7 @@ class WholeForTenant(Rule):
     def find(self, design: Design) -> Iterator[Diagnostic]:
         owners = {server: tenant for tenant in design.plan.tenants if not tenant.shared for server in tenant.servers}
         folders = {folder.filesystem for tenant in design.plan.tenants for folder in tenant.folders}
-        volumes = {volume.filesystem for volume in design.plan.kubernetes.shared_volumes}
+        volumes = set(design.plan.kubernetes.shared_filesystems)
         for files in design.plan.ceph.filesystems:
             met = list(dict.fromkeys(owners[name].name for name in files.clients if name in owners))
             if met and files.name in folders | volumes:
@@ -252,7 +252,7 @@ class KernelBesideOsds(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         osds, kubernetes = {host.name for host in design.plan.ceph.hosts}, design.plan.kubernetes
-        shared, nodes = {volume.filesystem for volume in kubernetes.shared_volumes}, [node.name for node in kubernetes.nodes]
+        shared, nodes = kubernetes.shared_filesystems, [node.name for node in kubernetes.nodes]
         for files in design.plan.ceph.filesystems:
             met = [name for name in (*files.clients, *(nodes if files.name in shared else ())) if name in osds]
             if met and files.driver == "kernel":

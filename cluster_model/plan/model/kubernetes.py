@@ -103,6 +103,11 @@ class Kubernetes:
     shared_volumes: tuple[SharedClass, ...] = ()
 
     @property
+    def shared_filesystems(self) -> tuple[str, ...]:
+        """Return the file systems that pods share volumes of."""
+        return tuple(dict.fromkeys(volume.filesystem for volume in self.shared_volumes))
+
+    @property
     def minor(self) -> int:
         """The minor number of the version: 36 of 1.36."""
         return int(self.version.partition(".")[2])

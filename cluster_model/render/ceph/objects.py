@@ -167,7 +167,7 @@ def list_folders(plan: Plan) -> Iterator[Json]:
 
 def list_groups(plan: Plan) -> Iterator[Json]:
     """Yield groups of subvolumes for others to fill: of Kubernetes' shared volumes, which lie in a namespace as it."""
-    for files in dict.fromkeys(volume.filesystem for volume in plan.kubernetes.shared_volumes):
+    for files in plan.kubernetes.shared_filesystems:
         yield {"filesystem": files, "name": FILES, "namespace": FILES}
 
 

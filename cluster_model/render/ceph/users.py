@@ -67,8 +67,8 @@ def list_users(plan: Plan) -> Iterator[Json]:
         rights = ", ".join(grant(pool, VOLUMES) for pool in volumes)
         # Managers delete images in the background. Source: Ceph documentation, block devices and Kubernetes.
         yield {"name": f"client.{VOLUMES}", "caps": {"mgr": rights, "mon": "profile rbd", "osd": rights}}
-    named = {volume.filesystem for volume in plan.kubernetes.shared_volumes}
-    yield from list_file_users([files for files in plan.ceph.filesystems if files.name in named])
+    shared_by_pods = plan.kubernetes.shared_filesystems
+    yield from list_file_users([files for files in plan.ceph.filesystems if files.name in shared_by_pods])
 
 
 def list_file_users(filesystems: Sequence[CephFiles]) -> Iterator[Json]:
