@@ -78,10 +78,12 @@ def _judge_hosts(about: dict[str, Any]) -> Iterator[str]:
     if unplanned:
         fix = "plan and render the cluster with it, and run with its inventory"
         yield tell("ceph_expand_hosts", ", ".join(unplanned), "hosts with OSDs in the plan", fix)
-    groups = [each["group"] for each in plan["osds"] if set(each["hosts"]) & set(about["hosts"])]
-    if len(groups) > 1:
-        found = f"hosts of {' and '.join(groups)}"
-        yield tell("ceph_expand_hosts", found, "hosts of one group, which have the same drives", "run it for each group")
+    fresh = look["fresh"]
+    if fresh and not look["hosts"] and set(fresh) != set(look["lacking"]):
+        names = '", "'.join(fresh)
+        found = f"{', '.join(fresh)}, on whose class of drives nothing lies, among others"
+        fix = f"""let these come first: -e '{{"ceph_osd_grow": ["{names}"]}}'"""
+        yield tell("ceph_expand_hosts", found, "those that come in steps, or those that come at once", fix)
     if look["hosts"] and set(look["hosts"]) != set(about["hosts"]):
         names = '", "'.join(look["hosts"])
         fix = f"""let these come first: -e '{{"ceph_osd_grow": ["{names}"]}}'"""

@@ -58,12 +58,15 @@ def ceph_osd_choice(about: dict[str, Any]) -> dict[str, Any]:
         return {"wrong": [tell("fsid of the cluster that answers", cluster["fsid"], f"{plan['fsid']}, the planned one", fix)]}
     hosts = {host: _Host(host, look, about) for host, look in looks.items()}
     words = [word for word in about["wipe"] if word not in {word for host in hosts.values() for word in host.words}]
+    waiting = [name for name, host in hosts.items() if host.make and name not in about["grow"]] if cluster["has_objects"] else []
+    has_others = bool(set(about["grow"]) & hosts.keys())  # that come now, and these another day
+    for name in waiting if has_others else ():
+        hosts[name].leave()
     wrong = [fault for host in hosts.values() for fault in host.judge()]
     for word in words:
         fix = "name it as the refusal that asked for it did, HOST:NAME"
         wrong.append(tell("ceph_osd_wipe", word, "a drive of this run that is needed and may be wiped", fix))
-    waiting = [name for name, host in hosts.items() if host.make and name not in about["grow"]]
-    if waiting and cluster["has_objects"]:
+    if waiting and not has_others:
         found = f"OSDs would be made on {', '.join(waiting)}, and data begins to move onto them at once"
         fix = f"""-e '{{"ceph_osd_grow": ["{'", "'.join(waiting)}"]}}', when the network can bear it"""
         wrong.append(tell("ceph_osd_grow", found, "the word for these hosts", fix))
@@ -103,6 +106,13 @@ class _Host:
         self.done = [drive["name"] for drive in self.taken if drive["half"]]
         self.start = [osd for drive in self.taken for osd in drive["osds"] if self._is_stopped(osd)]
         self.left = [] if self.is_short_refused else list(self._tell_short())
+
+    def leave(self) -> None:
+        """Have no OSD made in this run."""
+        self.left.append(
+            f"{self.name}: {len(self.make)} drives wait for OSDs, which are made on the word for the host, ceph_osd_grow"
+        )
+        self.make, self.wipe = [], []
 
     def _sort(self, drive: dict[str, Any]) -> None:
         known = [self._find(osd) for osd in drive["osds"]]

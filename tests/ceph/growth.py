@@ -37,7 +37,7 @@ class Growth:
 
     def say(self, verb, *check, fails=False, **about):
         """Run the role's program; return what it told, or what it ended with where it fails."""
-        known = {"hosts": [HOST], "osds": 1, "device_class": "ssd", "steps": 4, "most": self.told["most"]}
+        known = {"hosts": {HOST: {"osds": 1, "device_class": "ssd"}}, "steps": 4, "most": self.told["most"]}
         known |= {"latency_ms": 0, "begin": "", "end": "", "until": "", "deadline": 0, "wait_s": stretch(120)}
         known |= {"profile": "", "usual": ""}
         done = self.yard.inside(

@@ -735,8 +735,8 @@ def test_what_cannot_be_is_refused_before_anything_is_changed(applied):
         "pool datasets: one copy; expected two or more; fix: plan three replicas; for data that may be lost, set it by hand with "
         "mon_allow_pool_size_one",
         "pool archive: erasure code 2+1; expected erasure code 4+2; fix: plan another pool, and copy what it holds",
-        "pool wide: 3 racks with OSDs of class ssd that run; expected 4 for 4 replicas; fix: see ceph osd tree: make the OSDs, "
-        "start them, or have hosts stand where they are planned",
+        "pool wide: 3 racks with OSDs of class ssd that take data; expected 4 for 4 replicas; "
+        "fix: see ceph osd tree: make the OSDs, start them, or have hosts stand where they are planned",
     ]
     assert "osd_max_backfills" not in str(yard.ceph("config", "dump"))
 

@@ -38,6 +38,7 @@ LOOK = {
     "unclean": "",
     "splitting": [],
     "lacking": {"storage-002": 1},
+    "fresh": [],
     "deadline": 5.0,
     "outside": "",
 }

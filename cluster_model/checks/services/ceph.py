@@ -260,7 +260,7 @@ class NoSuchDrives(Rule):
     """Lay pools on drives that there are.
 
     What it checks:
-        The `device_class` of each pool is that of a group of `ceph.hosts`.
+        The `device_class` of each pool, and `metadata_class`, are those of a group of `ceph.hosts`.
 
     Why it matters:
         CRUSH finds no OSD for the pool: its placement groups never become active, and whoever writes to it waits.
@@ -276,14 +276,18 @@ class NoSuchDrives(Rule):
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
         ceph, classes = design.cluster.ceph, [tier.device_class for tier in design.plan.ceph.tiers]
-        for name, pool in (ceph.pools if ceph and classes else {}).items():
-            if pool.device_class and pool.device_class not in classes:
+        if ceph is None or not classes:
+            return
+        asked = [(f"ceph.pools.{name}.device_class", f"pool {name} is", pool.device_class) for name, pool in ceph.pools.items()]
+        asked.append(("ceph.metadata_class", "what is small is", ceph.metadata_class))
+        for where, what, device_class in asked:
+            if device_class and device_class not in classes:
                 yield self.finding(
-                    f"ceph.pools.{name}.device_class",
-                    f"pool {name} is for drives of class {pool.device_class}, and no host of Ceph has any",
+                    where,
+                    f"{what} for drives of class {device_class}, and no host of Ceph has any",
                     list_names(classes),
-                    pool.device_class,
-                    "name a group with such drives under ceph.hosts, or leave device_class out",
+                    device_class,
+                    f"name a group with such drives under ceph.hosts, or leave {where.rpartition('.')[2]} out",
                 )
 
 

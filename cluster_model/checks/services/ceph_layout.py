@@ -330,15 +330,14 @@ class FewCores(Rule):
     id, severity, title = "CEP024", "warning", "few cores for OSDs"
 
     def find(self, design: Design) -> Iterator[Diagnostic]:
-        ceph = design.cluster.ceph
         for needs in list_needs(design):
-            if ceph is not None and 0 < needs.has_cores < needs.cores:
+            if 0 < needs.has_cores < needs.cores:
                 yield self.finding(
-                    "ceph.osds_per_device" if ceph.osds_per_device > 1 else "ceph.hosts",
+                    "ceph.osds_per_device" if needs.per_drive > 1 else "ceph.hosts",
                     f"{needs.osds} OSDs share {needs.has_cores} cores of {needs.host}",
                     f">= {needs.cores} cores",
                     str(needs.has_cores),
-                    "have more cores" + (", or one OSD on each drive" if ceph.osds_per_device > 1 else ""),
+                    "have more cores" + (", or one OSD on each drive" if needs.per_drive > 1 else ""),
                 )
 
 

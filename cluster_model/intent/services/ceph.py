@@ -32,6 +32,7 @@ EXAMPLES: dict[str, Any] = {
     "latency_ms": 50,
     "share": 0.5,
     "device_class": "hdd",
+    "metadata_class": "ssd",
     "filesystems": {"home": {"pools": ["datasets", "archive"]}},
     "home.pool": "archive",
     "quota_tb": 50,
@@ -158,7 +159,8 @@ class Ceph(Model):
     osds_per_device: Annotated[int, Field(ge=1, le=8)] = 1
     """OSDs on each data drive of flash, of which large ones may carry two or more; a drive that spins has one."""
     monitors: Name | None = None
-    """Server group with the monitors; default: the control servers that are on the storage network, else `hosts`."""
+    """Server group with the monitors; default: the control servers that are on the storage network, else the first group of
+    `hosts`."""
     monitor_count: Annotated[int, Field(ge=1, le=9)] = 3
     """Monitors; odd."""
     failure_domain: Literal["host", "rack", "row"] = "host"
@@ -167,6 +169,9 @@ class Ceph(Model):
     """Pools by name."""
     filesystems: dict[Name, CephFilesystem] = {}
     """File systems by name; add new ones at the end."""
+    metadata_class: Literal["ssd", "hdd"] | None = None
+    """Class of drives for names, sizes and rights of file systems and for what gateways keep beside objects. Default: that of the
+    first group of `ceph.hosts`."""
     metadata_hosts: Name | None = None
     """Server group with the metadata servers of file systems; default: servers of the group that the monitors are on."""
     object: CephObject | None = None

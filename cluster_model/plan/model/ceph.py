@@ -164,6 +164,7 @@ class CephNeeds:
     has_mb_per_s: float  # of its ports in the storage network
     osd_memory_gib: float  # of one OSD, in `memory_gib`
     most_osd_memory_gib: float  # what one OSD may have, so that all have enough; 0 where that is not known
+    per_drive: int = 1  # OSDs on each
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,8 +77,8 @@ def plan_ceph(
     osds = {each: sum(host.osds for host in hosts if host.device_class == each) for each in classes}
     pools = tuple(_plan_pools(ceph, osds))
     monitors = _list_hosts(cluster, servers)[: ceph.monitor_count]
-    fast = "ssd" if "ssd" in osds else classes[0]  # what is small and often asked for lies on flash where there is any
-    place = Place(fast, osds[fast] * PGS_PER_OSD)
+    small_class = ceph.metadata_class if ceph.metadata_class in osds else classes[0]
+    place = Place(small_class, osds[small_class] * PGS_PER_OSD)
     files = tuple(plan_files(ceph, _list_hosts(cluster, servers, ceph.metadata_hosts), place, servers))
     able = _list_hosts(cluster, servers, ceph.object.hosts if ceph.object else None)
     store = plan_store(cluster.name, cluster.site.domain, ceph, able, place)
@@ -187,6 +187,7 @@ def _find_needs(
         host.storage_gbps * 125,
         osd_gib,
         most_gib,
+        group.per_drive,
     )
 
 
@@ -198,8 +199,7 @@ def list_monitor_hosts(cluster: Cluster, servers: Sequence[Server]) -> list[Serv
     control = [server for server in servers if server.role == "control" and _find_storage(server)]
     if ceph.monitors is None and control:
         return control
-    able = (ceph.monitors,) if ceph.monitors else ceph.groups
-    return [server for name in able for server in servers if server.group == name]
+    return [server for server in servers if server.group == (ceph.monitors or ceph.groups[0])]
 
 
 def _list_hosts(cluster: Cluster, servers: Sequence[Server], group: str | None = None) -> tuple[DaemonHost, ...]:

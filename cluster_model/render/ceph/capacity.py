@@ -55,7 +55,7 @@ def measure_capacity(tier: Tier) -> dict[str, Any]:
             for pool in tier.pools
         },
         "losses": [_measure_loss(loss) for loss in tier.losses],
-        "needs": _measure_needs(tier.needs[0]) if tier.needs else None,
+        "needs": [_measure_needs(needs) for needs in tier.needs],
     }
 
 

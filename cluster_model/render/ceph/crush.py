@@ -39,7 +39,8 @@ def write_crush(name: str, ceph: CephCluster) -> str:
 def list_buckets(ceph: CephCluster) -> Iterator[Bucket]:
     """Yield hosts, then racks, rows and the root: each after what is in it.
 
-    Ids follow from the place of a host among the hosts, and of a rack or row by its first host, so that growth changes none.
+    Ids follow from the place of a host among the hosts, and of a rack or row by its first host, so that growth of the last group
+    changes none. A running cluster has ids of its own.
     """
     number = 0
     racks: dict[str, list[tuple[str, float]]] = {}

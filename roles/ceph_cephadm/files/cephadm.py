@@ -4,7 +4,8 @@ Arguments: a verb, one of VERBS, and `check` where nothing may be done. Standard
 `address`, its planned one; `monitors`, name to address of those with one; `wait_s`; for `begin` `options`,
 name to value by section of ceph.conf, `image`, empty for cephadm's own, `pull` and `user`; for `trust` `user` and `key`, what
 `share` printed; for `place` `specs`, those of hosts, and `run`, names of hosts of this run; for `serve` `specs`, those of
-services; for `fill` `spec`, that of OSDs, `osds`, how many a host has, `hosts`, `grow` and `fewer`. Python 3.9 suffices.
+services; for `fill` `spec`, that of OSDs, `planned`, the names of all such, `osds`, how many a host has, `hosts`, `grow` and `fewer`.
+Python 3.9 suffices.
 """
 
 from __future__ import annotations
@@ -320,7 +321,7 @@ def fill(about: Json, is_check: bool) -> Json:
             sys.exit(f"service {name}: {fault}")
     make, left = choose_hosts(about, counts, {} if is_check else list_hosts())
     for other, known in services.items():
-        if known["service_type"] == "osd" and other != name and not known.get("unmanaged"):
+        if known["service_type"] == "osd" and other not in about["planned"] and not known.get("unmanaged"):
             left.append(f"service {other} makes an OSD of each drive that fits and is empty; it is not in the plan")
     if make and not is_check:
         faults = []

@@ -153,12 +153,15 @@ class Live:
         return files in self.filesystems and not self.filesystems[files]["serves"]
 
     def count_domains(self, kind: str, drive_class: str, moves: dict[str, dict[str, str]]) -> int:
-        """Return in how many failure domains OSDs of a class run and take data, once hosts are moved to these places."""
+        """Return in how many failure domains OSDs of a class run and take data, once hosts are moved to these places.
+
+        One without a weight takes none: hosts that role ceph_expand has come begin so.
+        """
         serving = [
             node["id"]
             for node in self.nodes.values()
             if node["type"] == "osd" and node.get("status") == "up" and node.get("reweight", 0) > 0
-            if node.get("device_class") == drive_class
+            if node.get("device_class") == drive_class and node.get("crush_weight", 0) > 0
         ]
         places = [place | moves.get(place.get("host", ""), {}) for place in map(self.locate, serving)]
         return len({place[kind] for place in places if place.get("root") == ROOT and kind in place})
@@ -418,8 +421,12 @@ def list_faults(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
         kind, size = pool["failure_domain"], pool["size"]
         grows = found is None or (may_move and (size > found["size"] or not has_rule(pool, live)))
         if grows and (domains := live.count_domains(kind, pool["device_class"], moves)) < size:
-            found_words = f"{domains} {kind}{'' if domains == 1 else 's'} with OSDs of class {pool['device_class']} that run"
+            found_words = (
+                f"{domains} {kind}{'' if domains == 1 else 's'} with OSDs of class {pool['device_class']} that take data"
+            )
             fix = "see ceph osd tree: make the OSDs, start them, or have hosts stand where they are planned"
+            if live.coming:
+                fix = f"leave it as it is in the plan until {shorten_list(live.coming)} have come by playbooks/ceph_expand.yml"
             yield tell(f"pool {name}", found_words, f"{size} for {word_copies(pool)}", fix)
         if size == 1 and (found is None or found["size"] != 1):
             fix = "plan three replicas; for data that may be lost, set it by hand with mon_allow_pool_size_one"

@@ -1,7 +1,7 @@
 """Have data come to new OSDs of Ceph in steps: no more of it moves than comes to them, and no more at once. Prints JSON.
 
 Arguments: a verb, one of VERBS, and `check` where nothing may be done; on a host with a monitor. Standard input is JSON: `hosts`,
-those whose OSDs are new; `osds`, how many OSDs each has as planned, and `device_class`, of which; `steps`, in how many all comes;
+those whose OSDs are new, each with `osds`, how many it has as planned, and `device_class`, of which; `steps`, in how many all comes;
 for `step` `most`, bytes that one may move, which `hold` told; `latency_ms`, above which no OSD may be, 0 for any; `begin` and
 `end`, times of day as 06:00 between which data may move, or nothing; `until`, when this run ends, or nothing; `deadline`, what
 `look` made of that; `profile`, that of mClock in a step, and `usual`, that after it, or nothing; `wait_s`, within which something
@@ -45,6 +45,8 @@ ERASURE, NONE = 3, 2**31 - 1
 """The type of coded pools, and what stands for no OSD. Source: Ceph, osd_types.h, crush.h."""
 STOPPING = ("nobackfill", "noin", "norebalance", "norecover", "noup", "pauserd", "pausewr")
 """Flags under which data does not come to new OSDs."""
+MANAGERS = (".mgr", "device_health_metrics")
+"""Pools that managers make for themselves."""
 LEVELS = ("host", "chassis", "rack", "row", "pdu", "pod", "room", "datacenter", "zone", "region")
 """Types of places in CRUSH, the smallest first. Source: Ceph, CrushWrapper.h, the default map."""
 GROUP = re.compile(
@@ -77,6 +79,7 @@ def look(about: Json, _: bool) -> Json:
     now = datetime.now()
     ceph("fsid")  # without patience: the next host is asked where this one does not answer
     osds, mark, lacking = ask("osd", "dump"), read_mark(), count_lacking(about)
+    fresh = [host for host in list_fresh(about, osds) if host in lacking]
     return {
         "fsid": osds["fsid"],
         "client": osds["require_min_compat_client"],
@@ -85,6 +88,7 @@ def look(about: Json, _: bool) -> Json:
         "unclean": find_unclean(),
         "splitting": list_splitting(osds),
         "lacking": lacking,
+        "fresh": fresh,
         "deadline": find_deadline(about["until"], now),
         "outside": find_outside(about["begin"], about["end"], now),
     }
@@ -94,6 +98,18 @@ def list_splitting(osds: Json) -> list[str]:
     """Return the pools whose placement groups are being split or merged."""
     names = ("pg_num", "pg_num_target", "pg_placement_num", "pg_placement_num_target")
     return [pool["pool_name"] for pool in osds["pools"] if len({pool[name] for name in names}) > 1]
+
+
+def list_fresh(about: Json, osds: Json) -> list[str]:
+    """Return the hosts with OSDs of a class on which nothing lies: their data need not come in steps, since there is none.
+
+    A rule that takes all classes has data on each of them; the managers' own pool, which has one, holds next to nothing.
+    """
+    rules = {rule["rule_id"]: rule for rule in ask("osd", "crush", "rule", "dump")}
+    numbers = {pool["id"] for pool in ask("df")["pools"] if pool["stats"]["objects"] and pool["name"] not in MANAGERS}
+    used = [rules[pool["crush_rule"]] for pool in osds["pools"] if pool["pool"] in numbers]
+    takes = {step["item_name"].partition("~")[2] for rule in used for step in rule["steps"] if step["op"] == "take"}
+    return [host for host, planned in about["hosts"].items() if "" not in takes and planned["device_class"] not in takes]
 
 
 def find_deadline(until: str, now: datetime) -> float:
@@ -113,9 +129,9 @@ def find_outside(begin: str, end: str, now: datetime) -> str:
 
 
 def begin(about: Json, is_check: bool) -> list[str]:
-    """Have OSDs that are made from now on begin without a weight."""
-    mark = read_mark()
-    if not mark and not count_lacking(about):
+    """Have OSDs that are made from now on begin without a weight, unless nothing lies on their class."""
+    mark, lacking = read_mark(), count_lacking(about)
+    if not mark and not lacking.keys() - list_fresh(about, ask("osd", "dump")):
         return []
     options = [each for each in ask("config", "dump") if (each["section"], each["name"]) == ("osd", WEIGHT)]
     found = [each["value"] for each in options if not each.get("mask")]
@@ -134,12 +150,12 @@ def count_lacking(about: Json) -> dict[str, int]:
     """Return how many OSDs each of the hosts has less than planned, where it does."""
     nodes = {node["id"]: node for node in ask("osd", "tree")["nodes"]}
     lacking = {}
-    for host in about["hosts"]:
+    for host, planned in about["hosts"].items():
         inside = [
             nodes[each] for node in nodes.values() if node["name"] == host for each in node.get("children", ()) if each in nodes
         ]
-        there = [osd for osd in inside if osd.get("device_class") == about["device_class"] and osd.get("status") != "destroyed"]
-        lacking[host] = about["osds"] - len(there)
+        there = [osd for osd in inside if osd.get("device_class") == planned["device_class"] and osd.get("status") != "destroyed"]
+        lacking[host] = planned["osds"] - len(there)
     return {host: count for host, count in lacking.items() if count > 0}
 
 

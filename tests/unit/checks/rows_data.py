@@ -191,6 +191,10 @@ FIRES = {
     },
     "CEP036": {
         "none spin": (_pool(replicas=3, **DISKS), "pool data is for drives of class hdd, and no host of Ceph has any"),
+        "metadata": (
+            intent("ceph.metadata_class", "hdd"),
+            "what is small is for drives of class hdd, and no host of Ceph has any",
+        ),
     },
     "CEP037": {"disks": (_disks(), "no pool lies on drives of class hdd, of which there are 240 TB")},
     "CEP031": {
@@ -385,11 +389,14 @@ SILENT = {
         "nobody's": chain(_files(), intent("kubernetes.shared_volumes", ["home"])),
         "another": chain(_files(work=["data"]), intent("kubernetes.shared_volumes", ["work"]), _folder("red")),
     },
-    "CEP036": {"disks": _disks(a={"replicas": 3}, b={"replicas": 2, **DISKS})},
+    "CEP036": {
+        "disks": _disks(a={"replicas": 3}, b={"replicas": 2, **DISKS}),
+        "metadata": chain(_disks(a={"replicas": 2}), intent("ceph.metadata_class", "hdd")),
+    },
     "CEP037": {
         "each": _disks(a={"replicas": 3}, b={"replicas": 2, **DISKS}),
         "one class": _pool(replicas=3),
-        "metadata": chain(_disks(data={"replicas": 2, **DISKS}), _files()),
+        "metadata": chain(_files(), _disks(data={"replicas": 2}), intent("ceph.metadata_class", "hdd")),
     },
     "CEP031": {
         "fuse": _files({"clients": ["storage"], "driver": "fuse"}),

@@ -396,6 +396,7 @@ def test_each_class_of_drives_is_filled_by_itself():
 def test_pools_lie_on_drives_of_the_first_group_and_two_groups_of_a_class_share_it():
     ceph = with_disks(hosts=("archive", "storage"), pools={"cold": {"replicas": 3}}).ceph
     assert [(tier.device_class, len(tier.pools)) for tier in ceph.tiers] == [("hdd", 1), ("ssd", 0)]
+    assert {monitor.name for monitor in ceph.monitors} == {f"archive-00{n}" for n in (1, 2, 3)}
     same = {"id": 8, "model": "generic/2u-24nvme", "count": 2, "racks": "network", "role": "storage"}
     storage = {"id": 2, "model": "generic/2u-24nvme", "count": 4, "racks": "network"}
     servers = {"servers__storage": storage, "servers__newer": same}
@@ -405,6 +406,20 @@ def test_pools_lie_on_drives_of_the_first_group_and_two_groups_of_a_class_share_
     [tier] = plan.ceph.tiers
     assert (tier.osds, [needs.host for needs in tier.needs]) == (144, ["storage-001", "newer-001"])
     assert tier.waterline == fill(6, pools={"a": {"replicas": 3}}).waterline
+
+
+def test_what_is_small_lies_on_the_class_of_the_first_group_or_as_said():
+    pools = {"cold": {"replicas": 3}}
+    more = {
+        "pools": pools,
+        "filesystems": {"home": {"pools": ["cold"]}},
+        "object": {"pool": "cold"},
+        "hosts": ("archive", "storage"),
+    }
+    for said, wanted in (({}, "hdd"), ({"metadata_class": "ssd"}, "ssd"), ({"metadata_class": "hdd"}, "hdd")):
+        ceph = with_disks(**more, **said).ceph
+        assert {pool.device_class for pool in ceph.all_pools[1:]} == {wanted}
+        assert [bool(tier.small) for tier in ceph.tiers] == [wanted == "hdd", wanted == "ssd"]
 
 
 def test_each_group_is_told_its_drives():

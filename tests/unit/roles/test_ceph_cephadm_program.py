@@ -30,6 +30,7 @@ OSDS = {
     "spec": {"osds_per_device": 1},
 }
 FILL = ABOUT | {"spec": OSDS, "osds": 2, "hosts": ["storage-001", "storage-002"], "grow": [], "fewer": []}
+FILL["planned"] = ["osd.storage", "osd.archive"]
 
 
 @pytest.fixture
@@ -407,7 +408,8 @@ def test_a_service_that_makes_osds_by_itself_is_stopped_and_another_is_told(prog
     answer_osds(program, storage_001=["up", "up"], storage_002=["up", "up"])
     left = OSDS | {"service_name": "osd.storage", "unmanaged": False, "placement": {"hosts": ["storage-002"]}}
     other = {"service_type": "osd", "service_id": "all", "service_name": "osd.all", "placement": {"host_pattern": "*"}}
-    program.answers["--export"] = json.dumps([left, other, MANAGERS | {"service_name": "mgr"}])
+    archive = left | {"service_id": "archive", "service_name": "osd.archive"}  # whose turn comes
+    program.answers["--export"] = json.dumps([left, other, archive, MANAGERS | {"service_name": "mgr"}])
     said = {
         "changes": ["service osd.storage makes no OSD by itself"],
         "left": ["service osd.all makes an OSD of each drive that fits and is empty; it is not in the plan"],

@@ -72,7 +72,7 @@ def grow(places, drive_class="ssd", **osd):
             if above is not None and number not in nodes[above]["children"]:
                 nodes[above]["children"].append(number)
             above = number
-        make("osd", f"osd.{at}", at, status="up", reweight=1.0, device_class=drive_class, **osd)
+        make("osd", f"osd.{at}", at, status="up", reweight=1.0, crush_weight=1.0, device_class=drive_class, **osd)
         nodes[above]["children"].append(at)
     return nodes
 
@@ -351,12 +351,12 @@ FAULTS = {
     "fewer racks": (
         want(),
         {"pools": {}, "nodes": grow({**HOSTS, "storage-3": HOSTS["storage-2"]})},
-        "pool data: 2 racks with OSDs of class ssd that run; expected 3 for 3 replicas",
+        "pool data: 2 racks with OSDs of class ssd that take data; expected 3 for 3 replicas",
     ),
     "one rack": (
         want(),
         {"pools": {}, "nodes": grow(dict.fromkeys(HOSTS, HOSTS["storage-1"]))},
-        "pool data: 1 rack with OSDs of class ssd that run; expected 3",
+        "pool data: 1 rack with OSDs of class ssd that take data; expected 3",
     ),
     "another class": (want(), {"pools": {}, "nodes": grow(HOSTS, "hdd")}, "pool data: 0 racks with OSDs of class ssd"),
     "outside of the root": (
@@ -388,7 +388,7 @@ FAULTS = {
     "more copies than racks": (
         want(pools=[{**DATA, "size": 4}]),
         {"has_objects": False},
-        "pool data: 3 racks with OSDs of class ssd that run; expected 4 for 4 replicas",
+        "pool data: 3 racks with OSDs of class ssd that take data; expected 4 for 4 replicas",
     ),
     "a class that no OSD has": (
         want(),
@@ -421,10 +421,13 @@ def test_what_cannot_be_is_refused(name):
 
 
 def test_osds_that_do_not_run_or_take_nothing_are_no_place():
-    for about in ({"status": "down"}, {"reweight": 0}):
+    for about in ({"status": "down"}, {"reweight": 0}, {"crush_weight": 0}):
         nodes = copy.deepcopy(grow(HOSTS))
         nodes[0] |= about
-        assert tell_faults(want(), live(pools={}, nodes=nodes))[0].startswith("pool data: 2 racks")
+        [fault] = tell_faults(want(), live(pools={}, nodes=nodes))
+        assert fault.startswith("pool data: 2 racks") and "fix: see ceph osd tree: " in fault
+        [fault] = tell_faults(want(), live(pools={}, nodes=nodes, coming=["storage-4"]))
+        assert "fix: leave it as it is in the plan until storage-4 have come by playbooks/ceph_expand.yml" in fault
 
 
 def test_what_moves_data_waits_for_a_word():

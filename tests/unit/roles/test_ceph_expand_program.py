@@ -13,9 +13,7 @@ from tests.programs import load_program
 PROGRAM = Path(__file__).parents[3] / "roles/ceph_expand/files/expand.py"
 FSID = "dcf9adda-ceef-58bf-8f2c-82fb91b70d95"
 ABOUT = {
-    "hosts": ["storage-003"],
-    "osds": 2,
-    "device_class": "ssd",
+    "hosts": {"storage-003": {"osds": 2, "device_class": "ssd"}},
     "steps": 5,
     "latency_ms": 20,
     "begin": "",
@@ -56,6 +54,7 @@ class Cluster:
         self.options, self.keys, self.balancer = {}, {}, True
         self.now, self.ran, self.dies, self.slow, self.checks, self.silent = 1e6, [], None, {}, {}, set()
         self.client, self.is_splitting, self.busy, self.takes_long = "luminous", False, 0, False
+        self.takes, self.names, self.objects = dict.fromkeys((1, 2), "default~ssd"), {1: "p1", 2: "p2"}, 9
         self.hidden, self.gone, self.fails, self.refuses = set(), set(), 0, ""
 
     def make(self):
@@ -132,6 +131,7 @@ class Cluster:
                 "pools": [
                     {"pool": number, "type": kind, "size": size, "pool_name": f"p{number}", "pg_num": count}
                     | {"pg_num_target": count, "pg_placement_num": count, "pg_placement_num_target": count + self.is_splitting}
+                    | {"crush_rule": number}
                     for number, kind, size, count in ((1, 1, 2, 5), (2, 3, 3, 2))
                 ],
                 "pg_upmap_items": [
@@ -147,7 +147,16 @@ class Cluster:
             },
             "ceph osd tree": {"nodes": self.list_nodes()},
             "ceph osd perf": {"osdstats": {"osd_perf_infos": perf}},
-            "ceph df": {"pools": [{"id": 1, "stats": {"bytes_used": 1000}}, {"id": 2, "stats": {"bytes_used": 600}}]},
+            "ceph osd crush rule dump": [
+                {"rule_id": number, "steps": [{"op": "set_chooseleaf_tries", "num": 5}, {"op": "take", "item_name": takes}]}
+                for number, takes in self.takes.items()
+            ],
+            "ceph df": {
+                "pools": [
+                    {"id": number, "name": self.names[number], "stats": {"bytes_used": used, "objects": self.objects}}
+                    for number, used in ((1, 1000), (2, 600))
+                ]
+            },
             "ceph status": {"pgmap": {"num_pgs": 7, "misplaced_objects": 9, "pgs_by_state": [{"state_name": state, "count": 7}]}},
             "ceph fsid": {},
             "ceph health": {"checks": self.checks},
@@ -239,6 +248,30 @@ def run(program, **about):
 def is_restored(cluster):
     """Return whether nothing is left of what was set for a time."""
     return (cluster.options, cluster.keys, cluster.balancer, cluster.flags) == ({}, {}, True, set())
+
+
+@pytest.mark.parametrize(
+    ("takes", "objects", "fresh"),
+    [
+        ({}, 9, []),
+        ({1: "default~hdd", 2: "default~hdd"}, 9, ["storage-003"]),
+        ({1: "default~hdd"}, 9, []),
+        ({}, 0, ["storage-003"]),
+        ({1: "default", 2: "default~hdd"}, 9, []),  # on drives of all classes
+        ({1: "row-a~hdd", 2: "default~hdd"}, 9, ["storage-003"]),
+    ],
+)
+def test_hosts_of_a_class_on_which_nothing_lies_come_at_once(program, takes, objects, fresh):
+    program.cluster.takes |= takes
+    program.cluster.objects = objects
+    assert program.look(ABOUT, False)["fresh"] == fresh
+    assert bool(program.begin(ABOUT, False)) == (not fresh)
+    assert bool(program.cluster.options or program.cluster.keys) == (not fresh)
+
+
+def test_what_managers_keep_on_all_classes_counts_for_nothing(program):
+    program.cluster.takes, program.cluster.names = {1: "default", 2: "default~hdd"}, {1: ".mgr", 2: "p2"}
+    assert program.look(ABOUT, False)["fresh"] == ["storage-003"]
 
 
 def test_no_more_moves_than_comes_to_new_osds(program):
@@ -552,6 +585,7 @@ def test_the_cluster_is_asked_for_what_forbids_it(program):
         "unclean": "7 placement groups active+remapped+backfilling",
         "splitting": ["p1", "p2"],
         "lacking": {"storage-003": 1},
+        "fresh": [],
         "outside": "",
     }
     cluster.keys["gpuyard/expand"] = json.dumps(MARK)

@@ -14,20 +14,18 @@ LOOK = {
     "unclean": "",
     "splitting": [],
     "lacking": {"storage-004": 2},
+    "fresh": [],
     "deadline": 0,
 }
-OSDS = [
-    {"group": "storage", "hosts": ["storage-001", "storage-003", "storage-004"]},
-    {"group": "archive", "hosts": ["archive-001"]},
-]
 ABOUT = {
-    "plan": {"fsid": FSID, "hosts": {"storage-001": {}, "storage-003": {}, "storage-004": {}}, "osds": OSDS},
+    "plan": {"fsid": FSID, "hosts": {"storage-001": {}, "storage-003": {}, "storage-004": {}}},
     "hosts": ["storage-004"],
     "outside": "",
     "silent": [],
 }
 HOURS = {"begin": "22:00", "end": "06:00", "usual_profile": "balanced"}
 COMING = {"hosts": ["storage-004"]}
+MIXED = {"lacking": {"storage-004": 2, "archive-001": 36, "archive-002": 36}, "fresh": ["archive-001", "archive-002"]}
 TROUBLE = {"unclean": "3 placement groups active+undersized", "splitting": ["datasets", "files"]}
 
 
@@ -47,8 +45,8 @@ def judge(collection, monkeypatch):
 
 @pytest.mark.parametrize(
     "look",
-    [{}, COMING, COMING | TROUBLE, {"lacking": {}} | TROUBLE, {"client": "squid"}],
-    ids=["at first", "cut off", "in a step", "all there", "later clients"],
+    [{}, COMING, COMING | TROUBLE, {"lacking": {}} | TROUBLE, {"client": "squid"}, {"fresh": ["storage-004"]}, MIXED | COMING],
+    ids=["at first", "cut off", "in a step", "all there", "later clients", "a class without data", "mixed, in a step"],
 )
 def test_what_can_go_on(judge, look):
     assert judge(look, {}) == []
@@ -96,12 +94,13 @@ REFUSED = {
         {"hosts": []},
         ["""ceph_expand_hosts: empty; expected hosts whose OSDs come; fix: -e '{"ceph_osd_grow": ["storage-004"]}'"""],
     ),
-    "hosts of two groups": (
+    "hosts of a class without data among others": (
+        MIXED,
         {},
-        {"hosts": ["storage-004", "archive-001"], "plan": ABOUT["plan"] | {"hosts": {"storage-004": {}, "archive-001": {}}}},
         [
-            "ceph_expand_hosts: hosts of storage and archive; expected hosts of one group, which have the same drives; "
-            "fix: run it for each group"
+            "ceph_expand_hosts: archive-001, archive-002, on whose class of drives nothing lies, among others; "
+            "expected those that come in steps, or those that come at once; "
+            """fix: let these come first: -e '{"ceph_osd_grow": ["archive-001", "archive-002"]}'"""
         ],
     ),
     "hosts that are not planned": (

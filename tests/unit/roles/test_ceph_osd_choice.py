@@ -136,6 +136,14 @@ def test_a_host_has_the_drives_of_its_own_group(choose):
     assert choose([], groups=[others]) == NONE
 
 
+def test_hosts_without_the_word_are_left_beside_one_that_has_it(choose):
+    """Also one with drives that OSDs could not be made on."""
+    cluster = {"has_objects": True}
+    chosen = choose([*EMPTY, drive("nvme-c")], cluster=cluster, grow=["storage-002"])
+    said = "storage-001: 2 drives wait for OSDs, which are made on the word for the host, ceph_osd_grow"
+    assert chosen == NONE | {"left": [said]}
+
+
 def test_more_empty_drives_than_planned_are_refused(choose):
     [fault] = choose([*EMPTY, drive("nvme-c")])["wrong"]
     assert fault.startswith("storage-001: empty drives: 3, nvme-a, nvme-b, nvme-c; expected 2; fix: ")
@@ -182,11 +190,12 @@ def test_other_osds_on_a_drive_than_planned_are_refused(choose):
 
 def test_a_cluster_with_data_grows_on_a_word_for_each_host(choose):
     full = {"has_objects": True}
-    [fault] = choose(EMPTY, cluster=full, grow=["storage-002"])["wrong"]
-    assert fault.startswith(
-        "ceph_osd_grow: OSDs would be made on storage-001, and data begins to move onto them at once; expected"
-    )
-    assert """-e '{"ceph_osd_grow": ["storage-001"]}'""" in fault
+    for grow in ([], ["storage-01"]):
+        [fault] = choose(EMPTY, cluster=full, grow=grow)["wrong"]
+        assert fault.startswith(
+            "ceph_osd_grow: OSDs would be made on storage-001, and data begins to move onto them at once; expected"
+        )
+        assert """-e '{"ceph_osd_grow": ["storage-001"]}'""" in fault
     assert choose(EMPTY, cluster=full, grow=["storage-001"])["wrong"] == []
 
 

@@ -61,6 +61,36 @@ def test_as_planned_nothing_is_found_and_all_is_counted(plan, answers):
     assert {"client.kubernetes-volumes"} < answers["users"].keys()
 
 
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory):
+    """Plan the pod with a group of drives that spin beside its flash."""
+    group = "  storage: {id: 2, model: generic/2u-24nvme, count: 12, racks: network}\n"
+    more = "  cold: {id: 9, model: generic/4u-36hdd, count: 8, racks: network, role: storage}\n"
+    erasure = "archive: {erasure: 4+2}"
+    text = (
+        (POD / "cluster.yml").read_text("utf-8").replace(group, group + more).replace("hosts: storage", "hosts: [storage, cold]")
+    )
+    text = text.replace(erasure, erasure.replace("4+2", "4+2, device_class: hdd"))
+    folder = tmp_path_factory.mktemp("classes")
+    (folder / "cluster.yml").write_text(text, "utf-8")
+    return inspect(folder).plan
+
+
+def test_each_class_of_drives_is_held_against_its_own_waterline(classes):
+    answers = tell_ceph(classes)
+    disks = {osd["name"] for osd in answers["tree"]["nodes"] if osd.get("device_class") == "hdd"}
+    assert len(disks) == 8 * 36
+    for osd in answers["use"]["nodes"]:
+        osd["kb_used"] = round(osd["kb"] * (0.8 if osd["name"] in disks else 0.3))
+    assert find(classes, answers) == [("VER050", "error", "filled above the waterline on hdd")]
+    found = compare_ceph(classes, Asked("control-001", answers))
+    assert {name: round(fill, 4) for name, fill in found.fills.items()} == {"ssd": 0.3, "hdd": 0.8}
+    for osd in answers["tree"]["nodes"]:  # as BlueStore takes drives behind a controller that says nothing of them
+        if osd["name"] in disks:
+            osd["device_class"] = "ssd"
+    assert {id_ for id_, _, _ in find(classes, answers)} >= {"VER045", "VER050"}
+
+
 def test_another_cluster_is_told_and_nothing_else(plan, answers):
     answers["status"]["fsid"] = "00000000-0000-4000-8000-000000000000"
     answers["pools"] = []
