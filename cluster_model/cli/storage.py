@@ -112,7 +112,10 @@ def _choose(ceph: CephCluster, stored: Amount) -> str:
         raise click.BadParameter(
             f"say on which drives, as {classes[-1]}={stored.tb:g}TB; there are {', '.join(classes)}", param_hint="--stored"
         )
-    return stored.device_class or classes[0]
+    found = next(tier for tier in ceph.tiers if tier.device_class == (stored.device_class or classes[0]))
+    if len(classes) > 1 and not found.pools:
+        raise click.BadParameter(f"no pool lies on drives of class {found.device_class}", param_hint="--stored")
+    return found.device_class
 
 
 def _take(opened: Opened, form: Format) -> CephCluster:
@@ -182,4 +185,5 @@ def _describe_move(ceph: CephCluster, grown: Sequence[Tier], asked: Asked) -> It
             moved = measure_move(before[tier.device_class], tier)
             stored_tb, _ = asked.get(tier.device_class, (0.0, None))
             raw = f": {moved * stored_tb * tier.overhead:,.1f} TB raw" if stored_tb else ""
-            yield f"At least {moved:.1%} of the data moves{raw}."
+            where = f" on {tier.device_class}" if len(grown) > 1 else ""
+            yield f"At least {moved:.1%} of the data moves{where}{raw}."

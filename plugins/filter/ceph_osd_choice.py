@@ -57,16 +57,21 @@ def ceph_osd_choice(about: dict[str, Any]) -> dict[str, Any]:
         fix = "run it with the inventory of the cluster's own plan"
         return {"wrong": [tell("fsid of the cluster that answers", cluster["fsid"], f"{plan['fsid']}, the planned one", fix)]}
     hosts = {host: _Host(host, look, about) for host, look in looks.items()}
+    wrong, waiting = [], [name for name, host in hosts.items() if cluster["has_objects"] and name not in about["grow"]]
+    if set(about["grow"]) & hosts.keys():  # which come now, and the others another day
+        for name in waiting:
+            hosts[name].leave()
     words = [word for word in about["wipe"] if word not in {word for host in hosts.values() for word in host.words}]
-    waiting = [name for name, host in hosts.items() if host.make and name not in about["grow"]] if cluster["has_objects"] else []
-    has_others = bool(set(about["grow"]) & hosts.keys())  # that come now, and these another day
-    for name in waiting if has_others else ():
-        hosts[name].leave()
-    wrong = [fault for host in hosts.values() for fault in host.judge()]
+    for word in sorted(set(about["grow"]) - plan["hosts"].keys()):
+        wrong.append(
+            tell("ceph_osd_grow", word, f"hosts with OSDs, such as {next(iter(plan['hosts']))}", "see ceph/objects.yaml")
+        )
+    wrong += [fault for host in hosts.values() for fault in host.judge()]
     for word in words:
         fix = "name it as the refusal that asked for it did, HOST:NAME"
         wrong.append(tell("ceph_osd_wipe", word, "a drive of this run that is needed and may be wiped", fix))
-    if waiting and not has_others:
+    waiting = [name for name in waiting if hosts[name].make]
+    if waiting:
         found = f"OSDs would be made on {', '.join(waiting)}, and data begins to move onto them at once"
         fix = f"""-e '{{"ceph_osd_grow": ["{'", "'.join(waiting)}"]}}', when the network can bear it"""
         wrong.append(tell("ceph_osd_grow", found, "the word for these hosts", fix))
@@ -89,6 +94,8 @@ class _Host:
     empty: list[dict[str, Any]] = field(default_factory=list)
     marked: list[dict[str, Any]] = field(default_factory=list)
     held: list[tuple[dict[str, Any], str]] = field(default_factory=list)
+    is_left: bool = False
+    """Whether its OSDs are made another day."""
 
     def __post_init__(self) -> None:
         planned = (each for each in self.about["plan"]["osds"] if self.name in each["hosts"])
@@ -109,10 +116,10 @@ class _Host:
 
     def leave(self) -> None:
         """Have no OSD made in this run."""
-        self.left.append(
-            f"{self.name}: {len(self.make)} drives wait for OSDs, which are made on the word for the host, ceph_osd_grow"
-        )
-        self.make, self.wipe = [], []
+        if self.make or self.is_short_refused:
+            made = f"{len(self.taken)} of {self.plan['drives']} drives have OSDs"
+            self.left = [f"{self.name}: {made}; the others are made on the word for the host, ceph_osd_grow", *self.left]
+        self.make, self.wipe, self.words, self.is_left = [], [], [], True
 
     def _sort(self, drive: dict[str, Any]) -> None:
         known = [self._find(osd) for osd in drive["osds"]]
@@ -145,7 +152,7 @@ class _Host:
     @property
     def is_short_refused(self) -> bool:
         """Return whether too few drives are a fault: where there are OSDs already, the others are not held up by a dead drive."""
-        return not self.taken and self.name not in self.about["fewer"]
+        return bool(self.needed) and not self.taken and self.name not in self.about["fewer"]
 
     def _tell_short(self) -> Iterator[str]:
         """Tell that drives are missing, and which could be had."""
@@ -164,6 +171,8 @@ class _Host:
 
     def judge(self) -> Iterator[str]:
         """Yield what is wrong."""
+        if self.is_left and not self.taken:
+            return
         place = self.about["plan"]["hosts"].get(self.name)
         if place is None:
             fix = "gpuyard render the cluster, and run with its inventory"

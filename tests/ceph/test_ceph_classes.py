@@ -14,6 +14,9 @@ from tests.slowness import wait_for
 FLASH, DISKS = ([f"{group}-00{n}" for n in (1, 2, 3)] for group in ("storage", "archive"))
 COME = {host: {"osds": 1, "device_class": "hdd"} for host in DISKS}
 NEXT = {"storage-004": {"osds": 1, "device_class": "ssd"}}
+WAITS = "pool {}" + (
+    " waits, with what lies in it, for OSDs of class hdd with a weight in 3 hosts: run playbooks/ceph.yml once they are there"
+)
 COLD = {"erasure": "2+1", "device_class": "hdd"}
 
 
@@ -37,9 +40,12 @@ def store(tmp_path_factory):
 
 
 def test_a_pool_waits_for_hosts_of_its_class(store):
+    code, told = store.yard.say("check")
+    assert code == 0 and told["left"][0] == WAITS.format("cold"), told
     code, said = store.yard.say("apply")
     assert code == 1
     assert said.startswith("pool cold: 0 hosts with OSDs of class hdd that take data; expected 3 for erasure code 2+1; ")
+    assert f"fix: have OSDs made on {', '.join(DISKS)}, " in said
 
 
 def test_hosts_of_a_class_without_data_come_at_once(store):
@@ -78,14 +84,24 @@ def test_hosts_of_a_class_with_data_come_in_steps(store):
 
 
 def test_a_pool_waits_for_hosts_that_come_in_steps(store):
-    """Else its placement groups would wait for OSDs without a weight."""
-    ceph = store.yard.inside
-    ceph("ceph", "osd", "crush", "reweight", "osd.5", "0")
-    ceph("ceph", "config-key", "set", "gpuyard/expand", '{"hosts": ["archive-003"]}')
-    more = {**store.yard.wanted["pools"][1], "name": "more"}
-    code, said = store.yard.say("check", store.yard.changed(pools=[*store.yard.wanted["pools"], more]))
-    assert code == 1
-    assert said.strip().splitlines()[-1] == (
-        "pool more: 2 hosts with OSDs of class hdd that take data; expected 3 for erasure code 2+1; "
-        "fix: leave it as it is in the plan until archive-003 have come by playbooks/ceph_expand.yml"
-    )
+    """Else its placement groups would wait for OSDs without a weight, and nobody would give them one."""
+    store.yard.inside("ceph", "osd", "crush", "reweight", "osd.5", "0")
+    wanted = store.yard.changed(pools=[*store.yard.wanted["pools"], {**store.yard.wanted["pools"][1], "name": "more"}])
+    code, said = store.yard.say("check", wanted)
+    assert code == 1 and "expected 3 for erasure code 2+1; fix: see ceph osd tree: OSDs without a weight take none; " in said
+    store.yard.inside("ceph", "config-key", "set", "gpuyard/expand", '{"hosts": ["archive-003"]}')
+    code, told = store.yard.say("apply", wanted)
+    assert code == 0 and told["left"][0] == WAITS.format("more"), told
+    assert "more" not in {pool["pool_name"] for pool in store.yard.ceph("osd", "dump")["pools"]}
+
+
+def test_osds_that_somebody_has_begin_without_a_weight_come_in_steps(store):
+    """Also of a class on which nothing lies: nobody else would give them one."""
+    none = {host: {"osds": 2, "device_class": "nvme"} for host in DISKS}
+    store.yard.inside("ceph", "config-key", "rm", "gpuyard/expand")
+    store.yard.inside("ceph", "osd", "crush", "reweight", "osd.5", str(store.read_osds()[4]["crush_weight"]))
+    wait_for(store.is_clean, 90, "the store is clean")
+    assert store.say("look", hosts=none)["fresh"] == DISKS
+    store.yard.inside("ceph", "config", "set", "osd", "osd_crush_initial_weight", "0")
+    assert store.say("look", hosts=none)["fresh"] == []
+    assert store.say("begin", "check", hosts=none)["changes"]

@@ -313,3 +313,34 @@ class UnusedDrives(Rule):
                     "none",
                     f"add one, or take {name_groups(tier)} out of ceph.hosts",
                 )
+
+
+class SlowMetadata(Rule):
+    """Lay what is small and asked for all the time on flash, where there is any.
+
+    What it checks:
+        With drives of both kinds, names, sizes and rights of file systems and what gateways keep beside objects lie on flash.
+
+    Why it matters:
+        Each file that is opened and each bucket that is listed asks for it first. On drives that spin that takes milliseconds,
+        and a training job that opens millions of files waits for them all.
+
+    How to fix:
+        Set `ceph.metadata_class: ssd`, or name the group with flash first. Of a Ceph that runs that moves these pools.
+
+    Source:
+        Ceph documentation, Create a Ceph file system: lower-latency storage such as solid-state drives for the metadata pool.
+    """
+
+    id, severity, title = "CEP038", "warning", "metadata on drives that spin"
+
+    def find(self, design: Design) -> Iterator[Diagnostic]:
+        small = {tier.device_class: tier.small for tier in design.plan.ceph.tiers}
+        if small.get("hdd") and "ssd" in small:
+            yield self.finding(
+                "ceph.metadata_class" if design.cluster.ceph and design.cluster.ceph.metadata_class else "ceph",
+                f"{small['hdd'][0].name} and what else is small lie on drives that spin, and there is flash",
+                "ssd",
+                "hdd",
+                "set metadata_class to ssd",
+            )

@@ -157,7 +157,7 @@ class Ceph(Model):
     """Memory that an OSD may take for itself and its cache, GiB. Default: Ceph's 4, or what cephadm gives it, which is 0.7 of the
     host's memory for all of its daemons."""
     osds_per_device: Annotated[int, Field(ge=1, le=8)] = 1
-    """OSDs on each data drive of flash, of which large ones may carry two or more; a drive that spins has one."""
+    """OSDs on each data drive, of which large ones of flash may carry two or more. Beside flash a drive that spins has one."""
     monitors: Name | None = None
     """Server group with the monitors; default: the control servers that are on the storage network, else the first group of
     `hosts`."""

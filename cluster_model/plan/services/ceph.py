@@ -69,7 +69,9 @@ def plan_ceph(
         return CephCluster()
     rows = {rack.name: rack.row for rack in racks}
     drives = {name: models[name].drives for name in ceph.groups if name in models}
-    groups = tuple(_plan_group(name, found, ceph.osds_per_device) for name, found in drives.items() if found is not None)
+    has_flash = any(found and not found.rotational for found in drives.values())
+    per_drive = {False: ceph.osds_per_device, True: 1 if has_flash else ceph.osds_per_device}
+    groups = tuple(_plan_group(name, found, per_drive[found.rotational]) for name, found in drives.items() if found is not None)
     hosts = tuple(_plan_host(ceph, group, server, rows) for group in groups for server in servers if server.group == group.name)
     if not hosts:
         return CephCluster()
@@ -219,9 +221,9 @@ def _find_range(ceph: Ceph, servers: Sequence[Server], purpose: str) -> str:
     return next((service.route for service in services if service.purpose == purpose), "")
 
 
-def _plan_group(name: str, drives: Drives, on_flash: int) -> OsdGroup:
+def _plan_group(name: str, drives: Drives, per_drive: int) -> OsdGroup:
     device_class = "hdd" if drives.rotational else "ssd"  # as BlueStore takes a drive, ObjectStore::get_default_device_class
-    return OsdGroup(name, device_class, drives.count, drives.capacity_tb, 1 if drives.rotational else on_flash)
+    return OsdGroup(name, device_class, drives.count, drives.capacity_tb, per_drive)
 
 
 def _plan_host(ceph: Ceph, group: OsdGroup, server: Server, rows: dict[str, str]) -> OsdHost:

@@ -4,7 +4,7 @@ Arguments: a verb, one of VERBS, and `check` where nothing may be done. Standard
 `address`, its planned one; `monitors`, name to address of those with one; `wait_s`; for `begin` `options`,
 name to value by section of ceph.conf, `image`, empty for cephadm's own, `pull` and `user`; for `trust` `user` and `key`, what
 `share` printed; for `place` `specs`, those of hosts, and `run`, names of hosts of this run; for `serve` `specs`, those of
-services; for `fill` `spec`, that of OSDs, `planned`, the names of all such, `osds`, how many a host has, `hosts`, `grow` and `fewer`.
+services; for `fill` `spec`, that of OSDs, `planned`, names of all such, `osds`, how many a host has, `hosts`, `grow` and `fewer`.
 Python 3.9 suffices.
 """
 

@@ -152,19 +152,24 @@ class Live:
         """Return whether a file system is there and nobody serves it now, so that nothing is known of what is in it."""
         return files in self.filesystems and not self.filesystems[files]["serves"]
 
-    def count_domains(self, kind: str, drive_class: str, moves: dict[str, dict[str, str]]) -> int:
-        """Return in how many failure domains OSDs of a class run and take data, once hosts are moved to these places.
+    def list_domains(self, kind: str, drive_class: str, moves: dict[str, dict[str, str]], is_weighed: bool = True) -> set[str]:
+        """Return the failure domains in which OSDs of a class run and take data, once hosts are moved to these places.
 
-        One without a weight takes none: hosts that role ceph_expand has come begin so.
+        One without a weight takes none: OSDs of hosts that role ceph_expand has come begin so.
         """
         serving = [
             node["id"]
             for node in self.nodes.values()
             if node["type"] == "osd" and node.get("status") == "up" and node.get("reweight", 0) > 0
-            if node.get("device_class") == drive_class and node.get("crush_weight", 0) > 0
+            if node.get("device_class") == drive_class and (node.get("crush_weight", 0) > 0 or not is_weighed)
         ]
         places = [place | moves.get(place.get("host", ""), {}) for place in map(self.locate, serving)]
-        return len({place[kind] for place in places if place.get("root") == ROOT and kind in place})
+        return {place[kind] for place in places if place.get("root") == ROOT and kind in place}
+
+    @property
+    def classes(self) -> set[str]:
+        """Return the classes that OSDs are of."""
+        return {str(node.get("device_class", "")) for node in self.nodes.values() if node["type"] == "osd"}
 
 
 @dataclass
@@ -183,6 +188,8 @@ def main(verb: str, given: Json) -> None:
     may_move = bool(given["move"]) or not live.has_objects
     # Without OSDs pools have no place yet.
     now = wanted if live.has_osds and given["pools"] else leave_data(wanted)
+    waiting = [pool for pool in now["pools"] if is_waiting(pool, now, live, may_move, verb == "check")]
+    now = hold_back(now, {pool["name"] for pool in waiting})
     if now["object_stores"] and ZONES in live.pools:
         wait_serving(live, SETTLE_S)
     live.stores = {store["zone"]: read_store(store, live) for store in now["object_stores"]}
@@ -195,7 +202,7 @@ def main(verb: str, given: Json) -> None:
         do_all(steps, float(given["wait_s"]))
     about = {
         "changes": [step.text for step in steps if step.text],
-        "left": list(list_left(now, live, may_move)),
+        "left": [*map(word_waiting, waiting), *list_left(now, live, may_move)],
         "stale": list(list_stale(wanted, live)),
     }
     sys.stdout.write(json.dumps(about) + "\n")
@@ -207,6 +214,62 @@ def leave_data(wanted: Json) -> Json:
     options = [option for option in wanted["options"] if not option["who"].startswith(GATEWAYS)]
     nothing: Json = {"pools": [], "namespaces": [], "filesystems": [], "folders": [], "groups": [], "object_stores": []}
     return {**wanted, **nothing, "users": users, "options": options}
+
+
+def is_waiting(pool: Json, wanted: Json, live: Live, may_move: bool, is_check: bool) -> bool:
+    """Return whether a new pool lacks OSDs that come: they have no weight yet, or this is a dry run, which made none."""
+    kind, drive_class, size = pool["failure_domain"], pool["device_class"], pool["size"]
+    moves = dict(misplaced(wanted, live)) if may_move else {}
+    if pool["name"] in live.pools or len(live.list_domains(kind, drive_class, moves)) >= size:
+        return False
+    there = live.list_domains(kind, drive_class, moves, is_weighed=not live.coming)
+    if len(there) >= size:
+        return True
+    places = {host: {"host": host, **wanted["hosts"][host]} for host in list_absent(drive_class, wanted, live)}
+    return is_check and len(there | {place[kind] for place in places.values() if kind in place}) >= size
+
+
+def list_absent(drive_class: str, wanted: Json, live: Live) -> list[str]:
+    """Return the hosts that have OSDs of a class in the plan, and none yet."""
+    planned = [host for group in wanted.get("osds", ()) if group["device_class"] == drive_class for host in group["hosts"]]
+    has = {
+        live.locate(node["id"]).get("host")
+        for node in live.nodes.values()
+        if node["type"] == "osd" and node.get("device_class") == drive_class
+    }
+    return [host for host in planned if host not in has]
+
+
+def hold_back(wanted: Json, pools: set[str]) -> Json:
+    """Return what is wanted without these pools, and without what lies in them."""
+    if not pools:
+        return wanted
+    files = {each["name"] for each in wanted["filesystems"] if pools & {each["metadata"], *each["pools"]}}
+    stores = [each for each in wanted["object_stores"] if not is_stored_in(each, pools)]
+    return {
+        **wanted,
+        "pools": [each for each in wanted["pools"] if each["name"] not in pools],
+        "namespaces": [each for each in wanted["namespaces"] if each["pool"] not in pools],
+        "filesystems": [each for each in wanted["filesystems"] if each["name"] not in files],
+        "folders": [each for each in wanted["folders"] if each["filesystem"] not in files],
+        "groups": [each for each in wanted["groups"] if each["filesystem"] not in files],
+        "object_stores": stores,
+        "users": [each for each in wanted["users"] if not files & {*each.get("folders", ()), *each.get("groups", ())}],
+        "options": [each for each in wanted["options"] if stores or not each["who"].startswith(GATEWAYS)],
+    }
+
+
+def is_stored_in(store: Json, pools: set[str]) -> bool:
+    """Return whether an object store has something in one of these pools."""
+    return store["pool"] in pools or any(name == ZONES or name.startswith(f"{store['zone']}.rgw.") for name in pools)
+
+
+def word_waiting(pool: Json) -> str:
+    """Return why a pool is not made yet."""
+    return (
+        f"pool {pool['name']} waits, with what lies in it, for OSDs of class {pool['device_class']} with a weight in "
+        f"{pool['size']} {pool['failure_domain']}s: run playbooks/ceph.yml once they are there"
+    )
 
 
 def do_all(steps: Iterable[Step], wait_s: float) -> None:
@@ -420,13 +483,15 @@ def list_faults(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
             yield from judge_pool(pool, found, live.profiles)
         kind, size = pool["failure_domain"], pool["size"]
         grows = found is None or (may_move and (size > found["size"] or not has_rule(pool, live)))
-        if grows and (domains := live.count_domains(kind, pool["device_class"], moves)) < size:
+        if grows and (domains := len(live.list_domains(kind, pool["device_class"], moves))) < size:
             found_words = (
                 f"{domains} {kind}{'' if domains == 1 else 's'} with OSDs of class {pool['device_class']} that take data"
             )
             fix = "see ceph osd tree: make the OSDs, start them, or have hosts stand where they are planned"
-            if live.coming:
-                fix = f"leave it as it is in the plan until {shorten_list(live.coming)} have come by playbooks/ceph_expand.yml"
+            if len(live.list_domains(kind, pool["device_class"], moves, is_weighed=False)) >= size:
+                fix = "see ceph osd tree: OSDs without a weight take none; ceph osd crush reweight gives it"
+            elif absent := list_absent(pool["device_class"], wanted, live):
+                fix = f"have OSDs made on {shorten_list(absent)}, where there is data on the word for them; or see ceph osd tree"
             yield tell(f"pool {name}", found_words, f"{size} for {word_copies(pool)}", fix)
         if size == 1 and (found is None or found["size"] != 1):
             fix = "plan three replicas; for data that may be lost, set it by hand with mon_allow_pool_size_one"
@@ -856,6 +921,7 @@ def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
     """Yield what is not as planned, and left so."""
     if not live.has_osds:
         yield "there is no OSD yet, and so no pool"
+    yield from tell_spreading(wanted, live)
     if not may_move:
         for host, place in misplaced(wanted, live):
             here = live.locate(live.named["host", host]["id"])
@@ -918,6 +984,24 @@ def list_left(wanted: Json, live: Live, may_move: bool) -> Iterator[str]:
     elif live.balancer not in {"upmap", "upmap-read"}:
         said = "is off" if live.balancer == "off" else f"has mode {live.balancer}"
         yield f"the balancer {said}; the waterline is computed with mode upmap: ceph balancer mode upmap; ceph balancer on"
+
+
+def tell_spreading(wanted: Json, live: Live) -> Iterator[str]:
+    """Yield which pools will spread over drives of a class that comes, since their rules take all classes."""
+    come = {group["device_class"] for group in wanted.get("osds", ())} - live.classes
+    rules = {rule["rule_id"]: rule for rule in live.rules.values()}
+    used = {name: rules.get(pool["crush_rule"], {"steps": ()}) for name, pool in live.pools.items() if live.objects.get(name)}
+    loose = [name for name, rule in used.items() if name not in MANAGERS and any(map(takes_all, rule["steps"]))]
+    if live.has_osds and come and loose:
+        yield (
+            f"pools that take drives of every class, and spread over {shorten_list(come)} once there are such: "
+            f"{shorten_list(loose)}; a rule of one class holds them, and moves data too: ceph osd pool set {loose[0]} crush_rule"
+        )
+
+
+def takes_all(step: Json) -> bool:
+    """Return whether a step of a CRUSH rule takes a root with drives of all classes."""
+    return step["op"] == "take" and "~" not in step["item_name"]
 
 
 def is_narrower(section: str, who: str) -> bool:

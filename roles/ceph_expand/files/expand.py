@@ -1,7 +1,7 @@
 """Have data come to new OSDs of Ceph in steps: no more of it moves than comes to them, and no more at once. Prints JSON.
 
 Arguments: a verb, one of VERBS, and `check` where nothing may be done; on a host with a monitor. Standard input is JSON: `hosts`,
-those whose OSDs are new, each with `osds`, how many it has as planned, and `device_class`, of which; `steps`, in how many all comes;
+those whose OSDs are new, each with `osds`, how many are planned, and `device_class`, of which; `steps`, in how many all comes;
 for `step` `most`, bytes that one may move, which `hold` told; `latency_ms`, above which no OSD may be, 0 for any; `begin` and
 `end`, times of day as 06:00 between which data may move, or nothing; `until`, when this run ends, or nothing; `deadline`, what
 `look` made of that; `profile`, that of mClock in a step, and `usual`, that after it, or nothing; `wait_s`, within which something
@@ -101,10 +101,13 @@ def list_splitting(osds: Json) -> list[str]:
 
 
 def list_fresh(about: Json, osds: Json) -> list[str]:
-    """Return the hosts with OSDs of a class on which nothing lies: their data need not come in steps, since there is none.
+    """Return the hosts with OSDs of a class on which nothing lies: they come at once, since there is nothing to move.
 
-    A rule that takes all classes has data on each of them; the managers' own pool, which has one, holds next to nothing.
+    A rule that takes all classes has data on each of them; the managers' own pool, which has one, holds next to nothing. None
+    where somebody has OSDs begin without a weight, or where it is not known what lies where.
     """
+    if is_weightless() or find_unclean():
+        return []
     rules = {rule["rule_id"]: rule for rule in ask("osd", "crush", "rule", "dump")}
     numbers = {pool["id"] for pool in ask("df")["pools"] if pool["stats"]["objects"] and pool["name"] not in MANAGERS}
     used = [rules[pool["crush_rule"]] for pool in osds["pools"] if pool["pool"] in numbers]
@@ -133,9 +136,7 @@ def begin(about: Json, is_check: bool) -> list[str]:
     mark, lacking = read_mark(), count_lacking(about)
     if not mark and not lacking.keys() - list_fresh(about, ask("osd", "dump")):
         return []
-    options = [each for each in ask("config", "dump") if (each["section"], each["name"]) == ("osd", WEIGHT)]
-    found = [each["value"] for each in options if not each.get("mask")]
-    is_set = bool(found) and float(found[0]) == 0
+    found, is_set = read_weight(), is_weightless()
     if not is_check and not mark:
         empty, known = {osd["id"] for osd in list_weightless()}, ask("osd", "dump")["osds"]
         mark = {"hosts": sorted(about["hosts"]), "empty": [osd["uuid"] for osd in known if osd["osd"] in empty]}
@@ -144,6 +145,17 @@ def begin(about: Json, is_check: bool) -> list[str]:
     if not is_check and not is_set:
         ceph("config", "set", "osd", WEIGHT, "0")
     return [] if is_set and mark else [f"OSDs that are made on {', '.join(about['hosts'])} hold nothing at first"]
+
+
+def read_weight() -> list[str]:
+    """Return the weight that OSDs begin with, where that is set."""
+    options = [each for each in ask("config", "dump") if (each["section"], each["name"]) == ("osd", WEIGHT)]
+    return [each["value"] for each in options if not each.get("mask")]
+
+
+def is_weightless() -> bool:
+    """Return whether OSDs that are made begin without a weight."""
+    return any(float(value) == 0 for value in read_weight())
 
 
 def count_lacking(about: Json) -> dict[str, int]:

@@ -196,6 +196,16 @@ FIRES = {
             "what is small is for drives of class hdd, and no host of Ceph has any",
         ),
     },
+    "CEP038": {
+        "said": (
+            chain(_disks(data={"replicas": 2}), _files(), intent("ceph.metadata_class", "hdd")),
+            "cephfs.home.meta and what else is small lie on drives that spin, and there is flash",
+        ),
+        "disks first": (
+            chain(_disks(data={"replicas": 2}), intent("ceph.hosts", ["control", "storage"]), _files()),
+            "cephfs.home.meta and what else is small lie on drives that spin",
+        ),
+    },
     "CEP037": {"disks": (_disks(), "no pool lies on drives of class hdd, of which there are 240 TB")},
     "CEP031": {
         "kernel": (_files({"clients": ["storage"]}), "the kernel of storage-001 mounts file system home beside OSDs"),
@@ -392,6 +402,11 @@ SILENT = {
     "CEP036": {
         "disks": _disks(a={"replicas": 3}, b={"replicas": 2, **DISKS}),
         "metadata": chain(_disks(a={"replicas": 2}), intent("ceph.metadata_class", "hdd")),
+    },
+    "CEP038": {
+        "flash": chain(_disks(data={"replicas": 2}), _files()),
+        "nothing small": chain(_disks(data={"replicas": 2}), intent("ceph.metadata_class", "hdd")),
+        "no flash": chain(_disks(data={"replicas": 2}), intent("ceph.hosts", ["control"]), _files()),
     },
     "CEP037": {
         "each": _disks(a={"replicas": 3}, b={"replicas": 2, **DISKS}),

@@ -137,11 +137,20 @@ def test_a_host_has_the_drives_of_its_own_group(choose):
 
 
 def test_hosts_without_the_word_are_left_beside_one_that_has_it(choose):
-    """Also one with drives that OSDs could not be made on."""
-    cluster = {"has_objects": True}
-    chosen = choose([*EMPTY, drive("nvme-c")], cluster=cluster, grow=["storage-002"])
-    said = "storage-001: 2 drives wait for OSDs, which are made on the word for the host, ceph_osd_grow"
-    assert chosen == NONE | {"left": [said]}
+    """Also one on which none could be made; what it has is started all the same."""
+    cluster, other = {"has_objects": True}, ["storage-002"]
+    said = "storage-001: {} of 2 drives have OSDs; the others are made on the word for the host, ceph_osd_grow"
+    for drives in ([*EMPTY, drive("nvme-c")], [], [drive("nvme-s", holds="ext4")]):
+        for look in ({}, {"host_name": "debian", "busy": True}):
+            assert choose(drives, cluster=cluster, grow=other, look=look) == NONE | {"left": [said.format(0)]}
+    half = [drive("nvme-a", "a0"), drive("nvme-b")]
+    started = [{"id": "0", "uuid": "a0"}]
+    chosen = choose(half, running("a0", up=False), cluster=cluster, grow=other)
+    assert chosen == NONE | {"left": [said.format(1)], "start": started}
+    [fault] = choose([drive("nvme-a"), drive("nvme-s", holds="ext4")], cluster=cluster, grow=other, wipe=["storage-001:nvme-s"])[
+        "wrong"
+    ]
+    assert fault.startswith("ceph_osd_wipe: storage-001:nvme-s; expected a drive of this run")
 
 
 def test_more_empty_drives_than_planned_are_refused(choose):
@@ -190,12 +199,14 @@ def test_other_osds_on_a_drive_than_planned_are_refused(choose):
 
 def test_a_cluster_with_data_grows_on_a_word_for_each_host(choose):
     full = {"has_objects": True}
-    for grow in ([], ["storage-01"]):
-        [fault] = choose(EMPTY, cluster=full, grow=grow)["wrong"]
-        assert fault.startswith(
-            "ceph_osd_grow: OSDs would be made on storage-001, and data begins to move onto them at once; expected"
-        )
-        assert """-e '{"ceph_osd_grow": ["storage-001"]}'""" in fault
+    [fault] = choose(EMPTY, cluster=full)["wrong"]
+    assert fault.startswith(
+        "ceph_osd_grow: OSDs would be made on storage-001, and data begins to move onto them at once; expected"
+    )
+    assert """-e '{"ceph_osd_grow": ["storage-001"]}'""" in fault
+    for grow in (["storage-01"], ["storage-001", "storage-01"]):
+        fault = choose(EMPTY, cluster=full, grow=grow)["wrong"][0]
+        assert fault.startswith("ceph_osd_grow: storage-01; expected hosts with OSDs, such as storage-001; fix: ")
     assert choose(EMPTY, cluster=full, grow=["storage-001"])["wrong"] == []
 
 
