@@ -58,6 +58,7 @@ class Store:
 
     def __init__(self, yard):
         self.yard, self.plan, self.written = yard, yard.plan.ceph, 0
+        [self.tier] = self.plan.tiers
         self.number = {host: str(number) for number, host in enumerate(yard.wanted["hosts"])}
         self.weight = yard.ceph("osd", "df")["nodes"][0]["crush_weight"]
 
@@ -146,9 +147,9 @@ def store(tmp_path_factory):
 
 
 def test_a_lost_host_is_rebuilt_up_to_the_waterline_and_not_far_above_it(store):
-    host = store.plan.lost_host
-    assert store.plan.waterline == find_fill(NEARFULL, host.fullest)
-    assert store.fill(0.94 * store.plan.waterline) <= store.plan.waterline
+    host = store.tier.lost_host
+    assert store.tier.waterline == find_fill(NEARFULL, host.fullest)
+    assert store.fill(0.94 * store.tier.waterline) <= store.tier.waterline
     store.lose(host.name)
     store.wait_clean()
     assert store.find_fullest() < store.scale(NEARFULL)
@@ -168,7 +169,7 @@ def test_the_first_osd_is_full_where_it_is_computed_and_the_way_out_works(store)
     store.yard.inside(
         "rbd", "bench", image[0], "--io-type", "write", "--io-size", "1M", "--io-total", "64M", "--io-pattern", "seq"
     )
-    computed = store.plan.full_at
+    computed = store.tier.full_at
     asked = 0.9 * computed
     assert store.fill(asked) >= asked * 0.999 and "OSD_FULL" not in store.list_checks()
     store.yard.inside("ceph", "balancer", "off")  # or it may move from the first full OSD what another one has room for
